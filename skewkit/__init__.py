@@ -1,0 +1,65 @@
+"""skewkit: even load for Spark joins, aggregations, group functions and repartitions over skewed keys.
+
+Importing the package needs no Spark and patches nothing: `skewkit.install()` attaches the operators to DataFrame.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from skewkit.errors import SkewkitError
+
+if TYPE_CHECKING:
+    from skewkit.api.explain import explain
+    from skewkit.api.groupby import SkewGroupedData, skew_groupby
+    from skewkit.api.join import skew_join
+    from skewkit.api.profile import skew_profile
+    from skewkit.attach import install, uninstall
+    from skewkit.plan.keyplan import KeyPlan
+    from skewkit.plan.profile import HeavyKey, KeyProfile
+    from skewkit.sqlfunctions import register
+
+__version__ = "0.1.0"
+
+_HOMES = {
+    "HeavyKey": "skewkit.plan.profile",
+    "KeyPlan": "skewkit.plan.keyplan",
+    "KeyProfile": "skewkit.plan.profile",
+    "SkewGroupedData": "skewkit.api.groupby",
+    "explain": "skewkit.api.explain",
+    "install": "skewkit.attach",
+    "register": "skewkit.sqlfunctions",
+    "skew_groupby": "skewkit.api.groupby",
+    "skew_join": "skewkit.api.join",
+    "skew_profile": "skewkit.api.profile",
+    "uninstall": "skewkit.attach",
+}
+
+__all__ = [
+    "HeavyKey",
+    "KeyPlan",
+    "KeyProfile",
+    "SkewGroupedData",
+    "SkewkitError",
+    "__version__",
+    "explain",
+    "install",
+    "register",
+    "skew_groupby",
+    "skew_join",
+    "skew_profile",
+    "uninstall",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOMES:
+        return getattr(import_module(_HOMES[name]), name)
+    if name in ("delta", "partitioners", "simulator", "testing"):
+        return import_module(f"skewkit.{name}")
+    raise AttributeError(f"module 'skewkit' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,1 @@
+"""The public functions: plain, with a DataFrame as the first argument."""

@@ -1,0 +1,117 @@
+"""What the operators share: settings, argument checks, the profile that a call uses."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from pyspark.errors import AnalysisException
+from pyspark.sql import DataFrame
+
+from skewkit.errors import ArgumentError, ArgumentTypeError, ColumnNotFoundError, ProfileError, nearest
+from skewkit.options import setting
+from skewkit.partitioners.checks import whole_number
+from skewkit.plan.choice import Limits
+from skewkit.plan.profile import KeyProfile, named_heavy
+from skewkit.spark.compat import conf_reader, default_partitions, is_frame
+from skewkit.spark.keys import Keys
+from skewkit.spark.profiling import Task, auto_fraction, profile
+
+
+def check_frame(df: object, what: str) -> DataFrame:
+    """Return `df` if it is a batch DataFrame, classic or Connect."""
+    if not is_frame(df):
+        raise ArgumentTypeError(f"{what} takes a DataFrame as its first argument, not {type(df).__name__} {df!r}")
+    return df  # type: ignore[return-value]
+
+
+def check_partitions(df: DataFrame, partitions: int | None) -> int:
+    """Return the number of partitions: the argument, else the session's number of shuffle partitions."""
+    return default_partitions(df.sparkSession) if partitions is None else whole_number("partitions", partitions)
+
+
+def check_strategy(strategy: str, valid: Iterable[str]) -> str:
+    """Return the strategy if it is one of `valid`."""
+    if strategy not in (names := list(valid)):
+        raise ArgumentError(f"unknown strategy {strategy!r}: {nearest(str(strategy), names)}")
+    return strategy
+
+
+def option(df: DataFrame, name: str) -> float:
+    """Return a setting from the session conf of a frame, or its default."""
+    return setting(name, conf_reader(df.sparkSession))
+
+
+def limits(df: DataFrame) -> Limits:
+    """Return what it takes for `auto` to act, from the session conf of a frame."""
+    return Limits(
+        min_straggler=option(df, "minStraggler"),
+        min_rows=int(option(df, "minRows")),
+        broadcast_rows=int(option(df, "broadcastRows")),
+        broadcast_share=option(df, "broadcastShare"),
+    )
+
+
+def analysed(build: Callable[[], DataFrame]) -> DataFrame:
+    """Return a frame whose columns have been resolved, so that a wrong name is told before a job starts."""
+    try:
+        frame = build()
+        frame.schema  # noqa: B018 - on Connect the schema is what triggers the analysis
+        return frame
+    except AnalysisException as error:
+        text = str(error).splitlines()[0]
+        if "UNRESOLVED_COLUMN" in text:
+            raise ColumnNotFoundError(text) from error
+        raise
+
+
+def heavy_values(heavy: Sequence[Any], keys: Keys) -> list[tuple[Any, ...]]:
+    """Return the keys that the user named as hot, one tuple per key."""
+    if isinstance(heavy, str) or not isinstance(heavy, Sequence):
+        raise ArgumentTypeError(f"heavy is a list of key values, not {heavy!r}; write heavy=[{heavy!r}]")
+    width = len(keys.names)
+    values = [tuple(h) if isinstance(h, tuple) else (h,) for h in heavy]
+    for value in values:
+        if len(value) != width:
+            raise ArgumentError(
+                f"heavy key {value!r} has {len(value)} value(s) and the key has {width} column(s) "
+                f"{list(keys.names)}; give a tuple with one value per column"
+            )
+    return list(dict.fromkeys(values))
+
+
+def given_profile(given: KeyProfile | None, heavy: Sequence[Any] | None, keys: Keys) -> KeyProfile | None:
+    """Return the profile that needs no job: from `heavy=` or `profile=`, or None where there is neither.
+
+    Raises:
+        ArgumentError: both are given, or a heavy key has the wrong number of values.
+        ProfileError: the profile is of other key columns.
+    """
+    if given is not None and heavy is not None:
+        raise ArgumentError("give either a profile or heavy keys, not both")
+    if heavy is not None:
+        try:
+            return named_heavy(keys.names, keys.types, heavy_values(heavy, keys))
+        except (AttributeError, ValueError, ArithmeticError) as error:
+            if isinstance(error, ArgumentError):
+                raise
+            raise ArgumentError(
+                f"a value of heavy={heavy!r} does not fit the key types {dict(zip(keys.names, keys.types, strict=True))}"
+            ) from error
+    if given is None:
+        return None
+    if not isinstance(given, KeyProfile):
+        raise ArgumentTypeError(f"profile is a KeyProfile, not {type(given).__name__}; get one from skew_profile")
+    if [n.lower() for n in given.keys] != [n.lower() for n in keys.names]:
+        raise ProfileError(
+            f"this profile is of the keys {list(given.keys)} and the call is by {list(keys.names)}; "
+            f"profile these columns: skew_profile(df, {', '.join(map(repr, keys.names))})"
+        )
+    return given
+
+
+def measured(sides: Sequence[tuple[DataFrame, Keys]], partitions: int) -> list[KeyProfile]:
+    """Profile one or two frames in one query, from samples sized for the number of partitions."""
+    wanted = option(sides[0][0], "sampleRows") * partitions
+    tasks = [Task(df, keys, auto_fraction(df.select(*keys.columns), wanted)) for df, keys in sides]
+    return profile(tasks, partitions, wanted)

@@ -1,0 +1,23 @@
+"""`explain`: the plan behind a frame that skewkit returned, in words and numbers."""
+
+from __future__ import annotations
+
+from pyspark.sql import DataFrame
+
+from skewkit.spark.frames import choice_of
+
+
+def explain(frame: DataFrame) -> str:
+    """Return which keys are hot, what plain Spark would make of them, and what was chosen at what cost.
+
+    No job is started: the text was settled when the operator was called.
+
+    Raises:
+        ArgumentError: skewkit did not return this frame.
+
+    >>> df = spark.range(1000).selectExpr("if(id < 700, 0, id) AS k")
+    >>> print(explain(skew_groupby(df, "k").count()))  # doctest: +ELLIPSIS
+    group by k, ... partitions
+      strategy   native: Spark combines count before the shuffle, so a hot key costs nothing
+    """
+    return str(choice_of(frame))

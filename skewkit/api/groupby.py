@@ -1,0 +1,264 @@
+"""`skew_groupby`: aggregates and Python group functions whose hot keys are computed in parts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.types import NumericType, StructType
+
+from skewkit.api.common import (
+    analysed,
+    check_frame,
+    check_partitions,
+    check_strategy,
+    given_profile,
+    limits,
+    measured,
+    option,
+)
+from skewkit.api.groupfunction import check_function, is_plain
+from skewkit.errors import ArgumentError, ArgumentTypeError, UnsupportedError
+from skewkit.plan.choice import Choice, cold_reason, hot_reason
+from skewkit.plan.joinplan import rehashed
+from skewkit.plan.keyplan import KeyPlan, key_plan
+from skewkit.plan.load import group_load
+from skewkit.plan.profile import KeyProfile
+from skewkit.plan.schemes import SCHEMES
+from skewkit.spark.compat import Call, is_column, read_call
+from skewkit.spark.frames import remember
+from skewkit.spark.grouping import aggregate, apply, placed
+from skewkit.spark.keys import find_keys
+from skewkit.spark.route import salt
+from skewkit.spark.splits import Split, split_of, values_to_salt_by
+
+AQE_NOTE = "adaptive execution never splits a group-by, so it would not help"
+
+
+def skew_groupby(
+    df: DataFrame,
+    *keys: str | Column,
+    strategy: str = "auto",
+    partitions: int | None = None,
+    profile: KeyProfile | None = None,
+    heavy: Sequence[Any] | None = None,
+) -> SkewGroupedData:
+    """Group a frame by keys of which some may be hot; use the result as you would `df.groupBy(*keys)`.
+
+    * The rows are those of `df.groupBy(*keys)` with the same call, whatever the profile says.
+    * Keys that are not heavy are computed as plain Spark computes them.
+    * Where the skew does not pay for another plan, the native plan is returned (`strategy="auto"`).
+
+    Args:
+        df: the frame, classic or Connect.
+        *keys: key columns, names or Columns.
+        strategy: `auto`, `native`, or how to place the keys: `wrap` (skewkit's own, taken by `auto`), `d_choices`,
+            `w_choices`, `round_robin`, `dkg` or `key`.
+        partitions: number of partitions n; the session's shuffle partitions if None.
+        profile: a `KeyProfile` of these keys; without it one query profiles the frame, when the result is asked for.
+        heavy: hot keys that you know, as a list of values (tuples for composite keys); then nothing is profiled.
+
+    Raises:
+        ColumnNotFoundError: a key is not in the frame.
+        KeyTypeError: a key is, or holds, a map or a variant.
+        ArgumentError: unknown strategy, partitions below 1, or both `profile` and `heavy`.
+        ProfileError: the profile is of other keys.
+        UnsupportedError: the frame is a stream.
+
+    >>> df = spark.range(90).selectExpr("if(id < 60, 'hot', id) AS k", "id AS v")
+    >>> grouped = skew_groupby(df, "k", strategy="wrap", partitions=4)
+    >>> hot = grouped.agg(F.collect_set("v").alias("vs")).where("k = 'hot'").first()
+    >>> sorted(hot.vs) == list(range(60))
+    True
+    """
+    check_frame(df, "skew_groupby")
+    if df.isStreaming:
+        raise UnsupportedError(
+            "skew_groupby takes batch frames and this one is a stream; use it inside foreachBatch, "
+            "where every micro-batch is a batch frame"
+        )
+    check_strategy(strategy, ("auto", "native", *SCHEMES))
+    n = check_partitions(df, partitions)
+    found = find_keys(df, keys)
+    if found.collated:
+        if strategy == "auto":
+            strategy = "native"
+    known = None if found.collated else given_profile(profile, heavy, found)
+    if known is not None:
+        known = rehashed(known, found.types)
+    return SkewGroupedData(df, tuple(keys), strategy, n, known)
+
+
+class SkewGroupedData:
+    """What `skew_groupby` returns: the methods of `pyspark.sql.GroupedData` over hot keys."""
+
+    def __init__(
+        self, df: DataFrame, keys: tuple[str | Column, ...], strategy: str, partitions: int, profile: KeyProfile | None
+    ) -> None:
+        self._df = df
+        self._given = keys
+        self._keys = find_keys(df, keys)
+        self._strategy = strategy
+        self._partitions = partitions
+        self._profile = profile
+
+    def __repr__(self) -> str:
+        return f"SkewGroupedData(keys={list(self._keys.names)}, strategy={self._strategy!r})"
+
+    def agg(self, *exprs: Any) -> DataFrame:
+        """Return one row per key with the aggregates, given as `GroupedData.agg` takes them.
+
+        * The rows, names and types are those of plain Spark. Where its order is not fixed (`collect_list`), ours
+          is not either.
+        * `collect_list` and `collect_set` are computed in parts for hot keys; `sum`, `count`, `avg`, `min`, `max`
+          beside them too. Any other function sends the whole call the native way, and `explain` names it.
+
+        Raises:
+            ColumnNotFoundError: an aggregate names a column that is not in the frame.
+        """
+        native = self._native_agg(exprs)
+        if self._strategy == "native":
+            return remember(native, self._choice("native", "asked for"))
+        plan = self._split_calls(exprs)
+        if isinstance(plan, str):
+            return remember(native, self._choice("native", plan))
+        calls, splits, salt_by = plan
+        if self._strategy == "auto" and not any(split.pays for split in splits):
+            names = ", ".join(dict.fromkeys(call.name for call in calls))
+            reason = f"Spark combines {names} before the shuffle, so a hot key costs nothing"
+            return remember(native, self._choice("native", reason))
+        choice = self._decide()
+        if choice.strategy == "native" or choice.plan is None:
+            return remember(native, choice)
+        arguments = [argument for call in calls for argument in call.arguments]
+        row_hash = F.xxhash64(*salt_by) if salt_by else salt(self._df, self._keys, first=arguments, most=8)
+        at = placed(self._df, self._keys, choice.plan, row_hash)
+        return remember(aggregate(at, exprs, calls, splits, native.schema), choice)
+
+    def count(self) -> DataFrame:
+        """Return the number of rows per key, in a column `count`."""
+        return self.agg(F.count(F.lit(1)).alias("count"))
+
+    def sum(self, *columns: str) -> DataFrame:
+        """Return the sum per key of the named, or all, numeric columns."""
+        return self._shorthand(F.sum, "sum", columns)
+
+    def avg(self, *columns: str) -> DataFrame:
+        """Return the mean per key of the named, or all, numeric columns."""
+        return self._shorthand(F.avg, "avg", columns)
+
+    mean = avg
+
+    def min(self, *columns: str) -> DataFrame:
+        """Return the least value per key of the named, or all, numeric columns."""
+        return self._shorthand(F.min, "min", columns)
+
+    def max(self, *columns: str) -> DataFrame:
+        """Return the greatest value per key of the named, or all, numeric columns."""
+        return self._shorthand(F.max, "max", columns)
+
+    def applyInPandas(
+        self,
+        func: Callable[..., Any],
+        schema: StructType | str,
+        merge: Callable[..., Any] | None = None,
+    ) -> DataFrame:
+        """Run a pandas function on every group; with `merge`, hot groups in parts.
+
+        * Without `merge`, a group is never cut: `func` sees what it sees under `GroupedData.applyInPandas`.
+          Groups are placed so that the hot ones are apart.
+        * With `merge`, `func` runs on sub-groups of a hot key (at most about `spark.skewkit.groupRows` rows each)
+          and `merge` once per hot key, on one frame that holds what `func` returned for its sub-groups, in no
+          fixed order. It must return what `func` on the whole group would have returned. Groups that are not
+          hot go through `func` alone, just as under plain Spark.
+        * `func` and `merge` take (frame) or (key, frame), as in PySpark.
+
+        Args:
+            func: function of a pandas frame that returns a pandas frame.
+            schema: what it returns, a `StructType` or a DDL string.
+            merge: function that makes one result of the results of a hot key's sub-groups.
+
+        Raises:
+            SchemaError: `func` was tried on two made-up rows, before any job, and returned something else than a
+                frame with the columns of `schema` (`spark.skewkit.checkFunctions=false` leaves the trial out).
+            ArgumentTypeError: `func` or `merge` is not a function of one or two arguments.
+        """
+        for what, function in (("func", func), ("merge", merge)):
+            if function is not None and not callable(function):
+                raise ArgumentTypeError(f"{what} is {type(function).__name__} {function!r}; expected a function")
+        native = analysed(lambda: self._df.groupBy(*self._keys.columns).applyInPandas(func, schema))
+        if option(self._df, "checkFunctions"):
+            check_function(func, self._df.schema, native.schema, len(self._keys.names))
+        if self._strategy == "native":
+            return remember(native, self._choice("native", "asked for"))
+        if not is_plain(func) or (merge is not None and not is_plain(merge)):
+            return remember(native, self._choice("native", "functions of iterators see their group as plain Spark has it"))
+        choice = self._decide(divisible=merge is not None)
+        if choice.strategy == "native" or choice.plan is None:
+            return remember(native, choice)
+        at = placed(self._df, self._keys, choice.plan, salt(self._df, self._keys))
+        frame = apply(at, choice.plan, func, native.schema, merge, int(option(self._df, "groupRows")))
+        return remember(frame, choice)
+
+    def _decide(self, *, divisible: bool = True) -> Choice:
+        """Profile if need be, plan, and say whether the plan pays."""
+        known = self._profile or measured([(self._df, self._keys)], self._partitions)[0]
+        named = known.theta == 0
+        scheme = self._scheme(divisible, named)
+        plan = key_plan(group_load(known, divisible=divisible), self._partitions, scheme, theta=0.0 if named else None)
+        if self._strategy != "auto":
+            return self._choice(scheme, "asked for; " + hot_reason(plan), known, plan)
+        if named:
+            return self._choice(scheme, "these keys were named as hot", known, plan)
+        cold = cold_reason(plan, known.rows, limits(self._df))
+        if cold is not None:
+            return self._choice("native", cold, known, plan)
+        return self._choice(scheme, hot_reason(plan), known, plan)
+
+    def _scheme(self, divisible: bool, named: bool) -> str:
+        if self._strategy != "auto":
+            return self._strategy
+        if not divisible:
+            return "dkg"
+        return "w_choices" if named else "wrap"
+
+    def _choice(
+        self, strategy: str, reason: str, profile: KeyProfile | None = None, plan: KeyPlan | None = None
+    ) -> Choice:
+        title = f"group by {', '.join(self._keys.names)}, {self._partitions} partitions"
+        notes = () if strategy == "native" else (AQE_NOTE,)
+        return Choice(title, strategy, reason, profile, plan, notes=notes)
+
+    def _native_agg(self, exprs: Sequence[Any]) -> DataFrame:
+        if not exprs:
+            raise ArgumentError("agg() got no aggregate; pass Columns such as F.collect_set('x'), or a dict")
+        if not (isinstance(exprs[0], dict) or all(is_column(e) for e in exprs)):
+            raise ArgumentTypeError("agg() takes Columns, such as F.collect_set('x'), or one dict of name to function")
+        return analysed(lambda: self._df.groupBy(*self._keys.columns).agg(*exprs))
+
+    def _split_calls(self, exprs: Sequence[Any]) -> tuple[list[Call], list[Split], list[Column]] | str:
+        """Return how every aggregate splits, or the reason why the call is native."""
+        calls, splits = [], []
+        for expr in exprs:
+            call = read_call(expr) if is_column(expr) else None
+            if call is None:
+                return f"{expr} is not a plain call of an aggregate function"
+            split = split_of(self._df, call)
+            if isinstance(split, str):
+                return split
+            calls.append(call)
+            splits.append(split)
+        salt_by = values_to_salt_by(calls, splits)
+        if salt_by is None:
+            return "two sets in one call cannot both be cut by their values; ask for them in two calls"
+        return calls, splits, salt_by
+
+    def _shorthand(self, function: Callable[[Any], Column], name: str, columns: Sequence[str]) -> DataFrame:
+        fields = self._df.schema.fields
+        keys = {key for key in self._given if isinstance(key, str)}
+        chosen = list(columns) or [f.name for f in fields if isinstance(f.dataType, NumericType) and f.name not in keys]
+        if not chosen:
+            raise ArgumentError(f"{name}() found no numeric column; name the columns")
+        return self.agg(*(function(column).alias(f"{name}({column})") for column in chosen))

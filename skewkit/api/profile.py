@@ -1,0 +1,73 @@
+"""`skew_profile`: which keys are hot, how hot, and how the rest is spread."""
+
+from __future__ import annotations
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from skewkit.api.common import analysed, check_frame, check_partitions, option
+from skewkit.errors import ArgumentError, ArgumentTypeError, KeyTypeError
+from skewkit.partitioners.checks import real_number
+from skewkit.plan.profile import KeyProfile
+from skewkit.spark.compat import is_column
+from skewkit.spark.keys import find_keys
+from skewkit.spark.profiling import Task, auto_fraction, profile
+
+
+def skew_profile(
+    df: DataFrame,
+    *keys: str | Column,
+    sample: str | float = "auto",
+    weight: str | Column | None = None,
+    partitions: int | None = None,
+) -> KeyProfile:
+    """Find the hot keys of a frame in one Spark query.
+
+    * Every key with a share of at least theta = 1/(5n) of the rows is in `.heavy` (threshold of the D-Choices
+      paper, Section III-A), n = `partitions`.
+    * Counted exactly, `low == estimate == high`. From a sample, the bounds hold at 4.5 standard errors.
+    * `.heavy`, `.tail` and `.nulls` add up to `.rows`, but for rows of composite keys that are partly null,
+      which count as nulls.
+
+    Args:
+        df: the frame, classic or Connect.
+        *keys: key columns, names or Columns; several make a composite key.
+        sample: `"auto"` reads all rows of small frames and a sample of about 10,000 rows per partition of large
+            ones (setting `spark.skewkit.sampleRows`); `"exact"` reads all; a fraction in (0, 1] reads that share.
+        weight: what a row weighs, a numeric column; counts rows if None. Nulls and negative numbers weigh nothing.
+            Weighted profiles read all rows unless a fraction is given.
+        partitions: n; the session's shuffle partitions if None.
+
+    Raises:
+        ColumnNotFoundError: a column is not in the frame.
+        KeyTypeError: a key is a map or a variant, or has a collation other than UTF8_BINARY.
+        ArgumentError: `sample` or `partitions` makes no sense.
+
+    >>> df = spark.range(1000).selectExpr("if(id < 700, 'hot', id) AS k")
+    >>> profile = skew_profile(df, "k", partitions=4)
+    >>> profile.heavy[0].key, profile.heavy[0].estimate, profile.share("hot")
+    (('hot',), 700, 0.7)
+    """
+    check_frame(df, "skew_profile")
+    n = check_partitions(df, partitions)
+    found = find_keys(df, keys)
+    if found.collated:
+        raise KeyTypeError(
+            f"key {list(found.names)} has a collation, under which different strings are one key; profile "
+            "collate(column, 'UTF8_BINARY') or lower(column) instead"
+        )
+    weight_column = weight_name = None
+    if weight is not None:
+        if not (isinstance(weight, str) or is_column(weight)):
+            raise ArgumentTypeError(f"weight is a column name or a Column, not {weight!r}")
+        weight_column = F.col(weight) if isinstance(weight, str) else weight
+        weight_name = analysed(lambda: df.select(weight_column)).schema.names[0]
+    wanted = option(df, "sampleRows") * n
+    if isinstance(sample, str):
+        if sample not in ("auto", "exact"):
+            raise ArgumentError(f"sample is {sample!r}; expected 'auto', 'exact' or a fraction above 0 and at most 1")
+        exact = sample == "exact" or weight is not None
+        fraction = 1.0 if exact else auto_fraction(df.select(*found.columns), wanted)
+    else:
+        fraction, wanted = real_number("sample", sample, high=1.0, above=True), 0.0
+    return profile([Task(df, found, fraction, weight_column, weight_name)], n, wanted)[0]

@@ -1,0 +1,64 @@
+"""The exceptions of skewkit: one root, and leaves that are also builtins.
+
+Catch `SkewkitError` for everything that skewkit refuses, or the builtin that you would catch anyway:
+an `ArgumentError` is a `ValueError`, a `ColumnNotFoundError` is a `LookupError`.
+
+A message says what was found, what was expected and what to do, and it is raised before a Spark job starts.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+class SkewkitError(Exception):
+    """Root of every exception that skewkit raises on purpose."""
+
+
+class ArgumentError(SkewkitError, ValueError):
+    """An argument or a setting has a value that makes no sense here."""
+
+
+class ArgumentTypeError(SkewkitError, TypeError):
+    """An argument has the wrong type."""
+
+
+class ColumnNotFoundError(SkewkitError, LookupError):
+    """A column that was named is not in the frame, or is there more than once."""
+
+
+class KeyTypeError(SkewkitError, TypeError):
+    """A key column has a type that Spark cannot group, join or hash by."""
+
+
+class ProfileError(SkewkitError, ValueError):
+    """A profile does not belong to these keys, or its JSON cannot be read."""
+
+
+class SchemaError(SkewkitError, ValueError):
+    """A group function returns something else than its schema says."""
+
+
+class UnsupportedError(SkewkitError, NotImplementedError):
+    """A request that skewkit refuses, with the reason and what to use instead."""
+
+
+class AttachError(SkewkitError, RuntimeError):
+    """`skewkit.install()` found a method name that is already taken."""
+
+
+class EnvironmentProblem(SkewkitError, RuntimeError):
+    """Java, Spark or a jar that the call needs is missing or has the wrong version."""
+
+
+def nearest(name: str, valid: Iterable[str]) -> str:
+    """Return a clause that names the nearest valid name, or lists the valid ones.
+
+    >>> nearest("w_choice", ["d_choices", "w_choices"])
+    "did you mean 'w_choices'? Valid: 'd_choices', 'w_choices'"
+    """
+    names = list(valid)
+    listing = "Valid: " + ", ".join(repr(n) for n in names[:30]) + (", ..." if len(names) > 30 else "")
+    close = difflib.get_close_matches(str(name), names, n=1)
+    return f"did you mean {close[0]!r}? {listing}" if close else listing

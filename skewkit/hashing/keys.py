@@ -1,0 +1,271 @@
+"""Seeded 64-bit hashes of keys: one key, or many at once with the same results.
+
+Integers, booleans and floats go through the mixer of `skewkit.hashing.mix`; text and bytes through
+MurmurHash3 (128 bits, x64), of which 64 bits are kept and mixed.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import decimal
+import math
+import struct
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from typing import Any, TypeAlias
+
+import mmh3
+import numpy as np
+import numpy.typing as npt
+
+from skewkit.errors import ArgumentError, ArgumentTypeError, KeyTypeError
+from skewkit.hashing.mix import GOLDEN, Hashes, mix, mix_many
+
+Key: TypeAlias = int | str | bytes | float | bool | dt.date | decimal.Decimal | tuple[Any, ...] | None
+Keys: TypeAlias = Sequence[Any] | npt.NDArray[Any]
+
+# What a key is, so that "1", b"1", 1 and None do not meet by construction.
+_INT, _FLOAT, _BIG, _TEXT, _BYTES, _NONE, _DATE, _NAIVE, _AWARE, _DECIMAL, _TUPLE = range(1, 12)
+_NAN_BITS = 0x7FF8_0000_0000_0000
+_LOW, _HIGH = -(2**63), 2**63 - 1
+_EPOCH = dt.datetime(1970, 1, 1)
+_MICROSECOND = dt.timedelta(microseconds=1)
+
+
+@lru_cache(maxsize=1024)
+def _salts(seed: int, kind: int) -> tuple[int, int]:
+    """Return two 64-bit salts for this seed and this kind of key."""
+    first = mix(mix(seed) + kind * GOLDEN)
+    return first, mix(first + GOLDEN)
+
+
+def _number(value: int, seed: int, kind: int) -> int:
+    first, second = _salts(seed, kind)
+    return mix(mix(value ^ first) + second)
+
+
+def _numbers(values: Hashes, seed: int, kind: int) -> Hashes:
+    first, second = _salts(seed, kind)
+    return mix_many(mix_many(values ^ np.uint64(first)) + np.uint64(second))
+
+
+def _raw(value: bytes, seed: int, kind: int) -> int:
+    first, second = _salts(seed, kind)
+    return mix(mmh3.hash64(value, first & 0xFFFF_FFFF)[0] ^ second)
+
+
+def hash_key(key: Key, seed: int = 0) -> int:
+    """Return the 64-bit hash (0..2**64-1) of one key.
+
+    * Equal keys have equal hashes: 1, 1.0, True and Decimal(1) are one key, as for a Python dict; -0.0 is
+      0.0; every NaN is the same key, as in Spark; an aware datetime is the same key in every time zone.
+    * "1", b"1", None and (1,) are keys of their own kind and do not meet 1.
+    * The same in every process and on every platform (Python's own `hash` of text is not).
+
+    Args:
+        key: int, str, bytes, float, bool, None, date, datetime, Decimal, or a (nested) tuple of these;
+            NumPy's scalars count as the Python values that they hold, bytearray as bytes.
+        seed: any integer; it is taken modulo 2**64.
+
+    Raises:
+        KeyTypeError: the key has another type.
+
+    >>> hash_key(1) == hash_key(1.0) == hash_key(True)
+    True
+    >>> hash_key("1") == hash_key(1)
+    False
+    >>> hash_key(("Rome", 7), seed=1) == hash_key(("Rome", 7), seed=2)
+    False
+    """
+    hasher = _HASHERS.get(type(key))
+    if hasher is None:
+        hasher = next((_HASHERS[base] for base in type(key).__mro__[1:] if base in _HASHERS), None)
+        if hasher is None:
+            return _hash_other(key, seed)
+    return hasher(key, seed)
+
+
+def _hash_int(key: int, seed: int) -> int:
+    if _LOW <= key <= _HIGH:
+        return _number(key & 0xFFFF_FFFF_FFFF_FFFF, seed, _INT)
+    try:
+        if int(float(key)) == key:  # 2.0**70 is the same key as 2**70
+            return _number(_bits(float(key)), seed, _FLOAT)
+    except OverflowError:
+        pass
+    return _raw(key.to_bytes(key.bit_length() // 8 + 1, "little", signed=True), seed, _BIG)
+
+
+def _hash_bool(key: bool, seed: int) -> int:
+    return _number(int(key), seed, _INT)
+
+
+def _bits(value: float) -> int:
+    return int(struct.unpack("<Q", struct.pack("<d", value))[0])
+
+
+def _hash_float(key: float, seed: int) -> int:
+    if key != key:
+        return _number(_NAN_BITS, seed, _FLOAT)
+    if -(2.0**63) <= key < 2.0**63 and key == math.floor(key):
+        return _number(int(key) & 0xFFFF_FFFF_FFFF_FFFF, seed, _INT)
+    return _number(_bits(key), seed, _FLOAT)
+
+
+def _hash_decimal(key: decimal.Decimal, seed: int) -> int:
+    if not key.is_finite():
+        return _hash_float(math.nan if key.is_nan() else float(key), seed)
+    if key.adjusted() < 309:
+        if key.as_integer_ratio()[1] == 1:
+            return _hash_int(int(key), seed)
+        near = float(key)
+        if decimal.Decimal(near) == key:  # Decimal("0.5") is the same key as 0.5
+            return _hash_float(near, seed)
+    sign, digits, exponent = key.as_tuple()
+    text = "".join(map(str, digits)).rstrip("0")
+    exponent = int(exponent) + len(digits) - len(text)
+    return _raw(f"{'-' if sign else ''}{text}e{exponent}".encode(), seed, _DECIMAL)
+
+
+def _hash_text(key: str, seed: int) -> int:
+    return _raw(key.encode("utf-8", "surrogatepass"), seed, _TEXT)
+
+
+def _hash_bytes(key: bytes, seed: int) -> int:
+    return _raw(bytes(key), seed, _BYTES)
+
+
+def _hash_none(key: None, seed: int) -> int:
+    return _number(0, seed, _NONE)
+
+
+def _hash_date(key: dt.date, seed: int) -> int:
+    return _number(key.toordinal(), seed, _DATE)
+
+
+def _hash_datetime(key: dt.datetime, seed: int) -> int:
+    if key != key:  # the NaT of pandas is a datetime
+        return _hash_none(None, seed)
+    offset = key.replace(fold=0).utcoffset()  # as Python's own hash does: == looks at no fold
+    naive = key.replace(tzinfo=None)
+    if offset is None:
+        return _number((naive - _EPOCH) // _MICROSECOND, seed, _NAIVE)
+    return _number((naive - _EPOCH - offset) // _MICROSECOND, seed, _AWARE)
+
+
+def _hash_tuple(key: tuple[Any, ...], seed: int) -> int:
+    state = _number(len(key), seed, _TUPLE)
+    for part in key:
+        state = mix((state ^ hash_key(part, seed)) + GOLDEN)
+    return state
+
+
+def _hash_other(key: Any, seed: int) -> int:
+    """Hash a NumPy scalar as the Python value that it holds."""
+    if isinstance(key, np.datetime64):
+        return hash_key(key.astype(_resolution(key.dtype)).item(), seed)  # NaT becomes None
+    if isinstance(key, np.generic) and type(key.item()) in _HASHERS:
+        return hash_key(key.item(), seed)
+    raise KeyTypeError(
+        f"a key of type {type(key).__module__}.{type(key).__qualname__} cannot be hashed; expected int, str, "
+        "bytes, float, bool, None, date, datetime, Decimal or a tuple of these"
+    )
+
+
+def _resolution(dtype: np.dtype[Any]) -> str:
+    """Return the resolution at which NumPy hands out dates, or datetimes, instead of integers."""
+    return "M8[D]" if np.datetime_data(dtype)[0] in ("Y", "M", "W", "D") else "M8[us]"
+
+
+_HASHERS: dict[type, Callable[[Any, int], int]] = {
+    int: _hash_int,
+    bool: _hash_bool,
+    float: _hash_float,
+    str: _hash_text,
+    bytes: _hash_bytes,
+    bytearray: _hash_bytes,
+    type(None): _hash_none,
+    dt.datetime: _hash_datetime,
+    dt.date: _hash_date,
+    decimal.Decimal: _hash_decimal,
+    tuple: _hash_tuple,
+}
+
+
+def hash_keys(keys: Keys, seed: int = 0) -> Hashes:
+    """Return the hashes of many keys, each the same as `hash_key` gives.
+
+    Arrays of integers, booleans and floats, and lists of ints only or floats only, are hashed as a whole;
+    other keys one after the other.
+
+    Args:
+        keys: one-dimensional array of any type of element that `hash_key` takes, or a sequence of keys.
+        seed: any integer; it is taken modulo 2**64.
+
+    Returns:
+        uint64 array (keys,).
+
+    Raises:
+        ArgumentTypeError: `keys` is one str or bytes value, or not a sequence at all.
+        ArgumentError: `keys` is an array with more or fewer than one dimension.
+        KeyTypeError: a key has a type that cannot be hashed.
+
+    >>> import numpy as np
+    >>> int(hash_keys(np.array([3, 4]), seed=5)[1]) == hash_key(4, seed=5)
+    True
+    >>> hash_keys(["a", None, ("b", 2)]).dtype
+    dtype('uint64')
+    """
+    if isinstance(keys, (str, bytes, bytearray)):
+        raise ArgumentTypeError(
+            f"keys is one {type(keys).__name__}; expected a sequence of keys, as [{keys!r}]"
+        )
+    if isinstance(keys, (list, tuple)):
+        return _hash_list(list(keys), seed)
+    if not hasattr(keys, "__array__") and not isinstance(keys, Sequence):
+        raise ArgumentTypeError(f"keys is a {type(keys).__name__}; expected an array or a sequence of keys")
+    if not hasattr(keys, "__array__"):
+        return _hash_list(list(keys), seed)
+    return _hash_array(np.asarray(keys), seed)
+
+
+def _hash_array(array: npt.NDArray[Any], seed: int) -> Hashes:
+    if array.ndim != 1:
+        raise ArgumentError(
+            f"keys has shape {array.shape}; expected one dimension (tuples for composite keys)"
+        )
+    if array.dtype.kind in "ib":
+        return _numbers(array.astype(np.int64).view(np.uint64), seed, _INT)
+    if array.dtype.kind == "u":
+        if array.size == 0 or int(array.max()) <= _HIGH:
+            return _numbers(array.astype(np.uint64), seed, _INT)
+    elif array.dtype.kind == "f" and array.dtype.itemsize <= 8:
+        return _hash_floats(array.astype(np.float64), seed)
+    elif array.dtype.kind == "M":
+        array = array.astype(_resolution(array.dtype))
+    return _hash_list(array.tolist(), seed)
+
+
+def _hash_floats(array: npt.NDArray[np.float64], seed: int) -> Hashes:
+    whole = (array == np.floor(array)) & (array >= -(2.0**63)) & (array < 2.0**63)
+    bits = np.where(np.isnan(array), np.uint64(_NAN_BITS), array.view(np.uint64))
+    hashes = _numbers(bits, seed, _FLOAT)
+    hashes[whole] = _numbers(array[whole].astype(np.int64).view(np.uint64), seed, _INT)
+    return hashes
+
+
+def _hash_list(keys: list[Any], seed: int) -> Hashes:
+    types = set(map(type, keys))
+    if types <= {int, bool} and keys:
+        try:
+            return _hash_array(np.array(keys, dtype=np.int64), seed)
+        except OverflowError:
+            pass
+    elif types == {float}:
+        return _hash_floats(np.array(keys, dtype=np.float64), seed)
+    elif types == {str}:
+        first, second = _salts(seed, _TEXT)
+        low, murmur = first & 0xFFFF_FFFF, mmh3.hash64
+        found = [murmur(key.encode("utf-8", "surrogatepass"), low)[0] for key in keys]
+        return mix_many(np.array(found, dtype=np.int64).view(np.uint64) ^ np.uint64(second))
+    return np.fromiter((hash_key(key, seed) for key in keys), dtype=np.uint64, count=len(keys))

@@ -1,0 +1,197 @@
+"""The base class of every partitioner: arguments, hashing, loads, and what all schemes promise."""
+
+from __future__ import annotations
+
+import inspect
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Any, ClassVar, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from skewkit.errors import ArgumentError, UnsupportedError, nearest
+from skewkit.hashing import hash_key, hash_keys
+from skewkit.hashing.keys import Key, Keys
+from skewkit.hashing.mix import Hashes
+from skewkit.partitioners.checks import Floats, non_negative, real_number, whole_number
+
+Routes = npt.NDArray[np.int32]
+P = TypeVar("P", bound="Partitioner")
+
+
+class Partitioner(ABC):
+    """Sends every message (a key and a weight) to one of `workers` workers.
+
+    * The same arguments, seed and messages give the same routes, in any process; `route_many` gives the
+      routes that `route` gives one by one, however the messages are cut into calls.
+    * No load is lost: the loads sum to the weights sent (up to rounding).
+    * Over any stretch of messages without a new plan, a key reaches at most as many workers as the greatest
+      `choices(key)` after any message of that stretch.
+    * Keys are told apart by their 64-bit hash (`skewkit.hashing.hash_key`): 1 and 1.0 are one key.
+    * An instance can be pickled and copied, in the middle of a stream too.
+
+    Attributes:
+        workers: number of workers n.
+        seed: seed of every hash and draw.
+        messages: number of messages sent so far.
+        plans: number of plans made so far; stays 0 with schemes that do not plan.
+    """
+
+    name: ClassVar[str]
+    planned: ClassVar[bool] = False  # `fit` makes a plan from known frequencies
+    learns: ClassVar[bool] = False  # `observe` changes the routes
+
+    def __init__(self, workers: int, seed: int = 0, **unknown: Any) -> None:
+        if unknown:
+            raise ArgumentError(_unknown_option(type(self), next(iter(unknown))))
+        self.workers = whole_number("workers", workers)
+        self.seed = whole_number("seed", seed, least=0)
+        self.messages = 0
+        self.plans = 0
+        self._loads = [0.0] * self.workers
+
+    def route(self, key: Key, weight: float = 1.0) -> int:
+        """Send one message and return its worker (0..workers-1).
+
+        Raises:
+            ArgumentError: `weight` is negative or not finite.
+            KeyTypeError: the key has a type that cannot be hashed.
+        """
+        weight = real_number("weight", weight)
+        return self._route_one(hash_key(key, self.seed), weight)
+
+    def route_many(self, keys: Keys, weights: Sequence[float] | npt.NDArray[Any] | None = None) -> Routes:
+        """Send messages in their order and return their workers: the same as `route` one by one.
+
+        Args:
+            keys: (m,) array or sequence of keys: integers, text, bytes, or objects of mixed kinds.
+            weights: (m,) weights, 1 each by default.
+
+        Returns:
+            int32 array (m,).
+
+        Raises:
+            ArgumentError: a weight is negative or not finite, or there are not as many weights as keys.
+            KeyTypeError: a key has a type that cannot be hashed.
+        """
+        hashes = hash_keys(keys, self.seed)
+        return self._route_all(hashes, weights_of(hashes.size, weights))
+
+    def choices(self, key: Key) -> int:
+        """Return among how many workers at most the messages of this key are shared from now on.
+
+        It is what the scheme would do with the next message of the key, by what it knows now. A scheme that
+        watches the stream changes it when the key becomes hot or cold, or when it makes a new plan.
+
+        Raises:
+            KeyTypeError: the key has a type that cannot be hashed.
+        """
+        return self._choices(hash_key(key, self.seed))
+
+    @property
+    def loads(self) -> Floats:
+        """Weight sent to every worker so far, as a new array (workers,)."""
+        return np.array(self._loads)
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """The options of this instance by name, defaults filled in."""
+        return {option: getattr(self, option) for option in option_names(type(self))}
+
+    def fit(self: P, keys: Keys, weights: Sequence[float] | npt.NDArray[Any] | None = None) -> P:
+        """Plan from known frequencies and return self (schemes with `planned` only).
+
+        Raises:
+            UnsupportedError: the scheme decides message by message and has no plan.
+        """
+        raise UnsupportedError(
+            f"{self.name!r} has no plan to fit: it decides message by message; to plan from known "
+            "frequencies use 'dkg' (keys stay whole) or 'wrap' (heavy keys are cut)"
+        )
+
+    def observe(self, worker: int, key: Key, service_time: float, now: float) -> None:
+        """Take notice that `worker` finished a message at time `now`, after `service_time` of work.
+
+        Schemes that do not learn from their workers (`learns` is False) ignore it.
+        """
+        return None
+
+    def as_source(self: P, source: int, sources: int) -> P:
+        """Make this instance source number `source` of `sources` and return it; call it before routing.
+
+        Sources share their hash functions, so that a key keeps its choices, but not their turns and random
+        draws: else all sources would begin with the same worker. Most schemes have neither and stay as they
+        are.
+
+        Raises:
+            ArgumentError: `source` is not in 0..sources-1.
+        """
+        count = whole_number("sources", sources)
+        if whole_number("source", source, least=0) >= count:
+            raise ArgumentError(f"source is {source}; expected 0..{count - 1}, as sources is {count}")
+        self._seat(source, count)
+        return self
+
+    def __repr__(self) -> str:
+        options = "".join(f", {name}={value!r}" for name, value in self.options.items())
+        return f"PARTITIONERS[{self.name!r}](workers={self.workers}, seed={self.seed}{options})"
+
+    @abstractmethod
+    def _route_one(self, hashed: int, weight: float) -> int:
+        """Send one message: choose the worker, count load and message."""
+
+    def _route_all(self, hashes: Hashes, weights: Floats) -> Routes:
+        """Send messages in bulk: the same routes and the same state as `_route_one` one by one."""
+        one = self._route_one
+        routes = [one(h, weight) for h, weight in zip(hashes.tolist(), weights.tolist(), strict=True)]
+        return np.array(routes, dtype=np.int32)
+
+    @abstractmethod
+    def _choices(self, hashed: int) -> int:
+        """Return `choices` by the hash of the key."""
+
+    def _seat(self, source: int, sources: int) -> None:
+        """Take turns and draws of this source; nothing to do for most schemes."""
+        return None
+
+    def _count_one(self, worker: int, weight: float) -> int:
+        """Count load and message, and return the worker."""
+        self._loads[worker] += weight
+        self.messages += 1
+        return worker
+
+    def _count_all(self, routes: npt.NDArray[Any], weights: Floats) -> Routes:
+        """Count loads and messages in their order, and return the routes as int32."""
+        loads = self.loads
+        np.add.at(loads, routes, weights)
+        self._loads[:] = loads.tolist()
+        self.messages += routes.size
+        return routes.astype(np.int32)
+
+
+def weights_of(count: int, weights: Sequence[float] | npt.NDArray[Any] | None) -> Floats:
+    """Return the checked weights of `count` messages, 1 each where none are given.
+
+    >>> weights_of(2, None)
+    array([1., 1.])
+    """
+    if weights is None:
+        return np.ones(count)
+    checked = non_negative("weights", weights)
+    if checked.size != count:
+        raise ArgumentError(f"found {count} keys and {checked.size} weights; expected one weight per key")
+    return checked
+
+
+def option_names(scheme: type[Partitioner]) -> list[str]:
+    """Return the names of the options of a scheme: the keyword-only parameters of its constructor."""
+    parameters = inspect.signature(scheme.__init__).parameters.values()
+    return [p.name for p in parameters if p.kind is inspect.Parameter.KEYWORD_ONLY]
+
+
+def _unknown_option(scheme: type[Partitioner], option: str) -> str:
+    names = option_names(scheme)
+    if not names:
+        return f"{scheme.name!r} has no option {option!r}; it has no options, only workers and seed"
+    return f"{scheme.name!r} has no option {option!r}; {nearest(option, names)}"

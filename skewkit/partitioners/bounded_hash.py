@@ -1,0 +1,64 @@
+"""Consistent hashing with bounded loads: a key takes the next worker with room on a ring."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from typing import Any, ClassVar
+
+import numpy as np
+
+from skewkit.hashing.mix import GOLDEN, Hashes, mix, mix_many
+from skewkit.partitioners.bounded import Bounded
+from skewkit.partitioners.checks import whole_number
+
+
+class BoundedHash(Bounded):
+    """CH: workers stand on a ring; a key goes clockwise from its own place to the first worker with room.
+
+    Sources: Nasir et al., "Load Balancing for Skewed Streams on Heterogeneous Clusters", Section III-C;
+    Mirrokni, Thorup and Zadimoghaddam, "Consistent Hashing with Bounded Loads", 2016.
+
+    * No load ever exceeds (1 + epsilon) times the mean by more than one message.
+    * choices(key) is the number of workers: a key whose neighbours are full goes on around the ring.
+
+    Options:
+        epsilon: how far a load may exceed the mean, as a share of the mean.
+        points: places of every worker on the ring (virtual workers).
+
+    >>> p = BoundedHash(workers=10, epsilon=0.1)
+    >>> _ = p.route_many(["a"] * 1000)
+    >>> bool(p.loads.max() <= 1.1 * p.loads.mean() + 1)
+    True
+    """
+
+    name: ClassVar[str] = "bounded_hash"
+
+    def __init__(
+        self, workers: int, seed: int = 0, *, epsilon: float = 0.01, points: int = 1, **unknown: Any
+    ) -> None:
+        super().__init__(workers, seed, epsilon=epsilon, **unknown)
+        self.points = whole_number("points", points)
+        numbers = np.arange(self.workers * self.points, dtype=np.uint64)
+        places = mix_many(np.uint64(mix(self.seed)) + numbers * np.uint64(GOLDEN))
+        order = np.argsort(places, kind="stable")
+        self._places: list[int] = places[order].tolist()
+        self._ring: list[int] = (order // self.points).tolist()
+
+    def _start(self, hashed: int) -> int:
+        return bisect_left(self._places, hashed) % len(self._ring)
+
+    def _starts(self, hashes: Hashes) -> list[int]:
+        places = np.array(self._places, dtype=np.uint64)
+        starts: list[int] = (np.searchsorted(places, hashes) % len(self._ring)).tolist()
+        return starts
+
+    def _first_worker(self, start: int) -> int:
+        return self._ring[start]
+
+    def _next_with_room(self, hashed: int, start: int, bound: float) -> int:
+        ring, loads = self._ring, self._loads
+        for at in (range(start, len(ring)), range(start)):
+            for index in at:
+                if loads[ring[index]] < bound:
+                    return ring[index]
+        return loads.index(min(loads))

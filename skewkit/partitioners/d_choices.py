@@ -1,0 +1,86 @@
+"""D-Choices: a key of the head has just as many choices as balance needs."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, ClassVar
+
+from skewkit.partitioners.candidates import first_candidates
+from skewkit.partitioners.checks import real_number
+from skewkit.partitioners.head_tail import HeadTail
+from skewkit.partitioners.least_loaded import LeastLoaded
+from skewkit.partitioners.optimal_choices import optimal_choices
+
+_REMEMBERED = 1 << 14  # candidate lists kept; they are drawn again when needed
+
+
+class DChoices(HeadTail):
+    """Keys of the head go to the least loaded of d workers, keys of the tail of two; d follows the stream.
+
+    Source: Nasir et al., "When Two Choices Are not Enough", Algorithm 1 and Section IV-A: d is the least
+    number that satisfies Equation (3) for the shares seen so far; d = workers means all of them (W-Choices).
+
+    The paper computes d for every message of the head. Here it is computed again when the number of messages
+    has grown by the factor 1 + refresh: shares move little in between.
+
+    * choices(key) is d while the key is in the head, else 2. The candidates for a smaller d are among those
+      for a greater one.
+    * Equation (3) is a necessary condition: how balanced the loads are depends on the hash draw, too.
+
+    Options:
+        theta: least share of a key of the head; 1 / (5 workers) by default.
+        epsilon: tolerated imbalance, as a share of all load.
+        capacity: counters of the SpaceSaving sketch; by default 10 per worker, and 2 / theta at least.
+        refresh: growth of the number of messages after which d is computed again; 0 computes d for every
+            message of the head.
+
+    >>> p = DChoices(workers=50, seed=1)
+    >>> _ = p.route_many(["hot", "warm", *range(8)] * 100 + ["hot"] * 100)
+    >>> 2 < p.choices("hot") <= 50
+    True
+    """
+
+    name: ClassVar[str] = "d_choices"
+
+    def __init__(
+        self,
+        workers: int,
+        seed: int = 0,
+        *,
+        theta: float | None = None,
+        epsilon: float = 1e-4,
+        capacity: int | None = None,
+        refresh: float = 0.01,
+        **unknown: Any,
+    ) -> None:
+        super().__init__(workers, seed, theta=theta, capacity=capacity, **unknown)
+        self.epsilon = real_number("epsilon", epsilon)
+        self.refresh = real_number("refresh", refresh)
+        self._least = LeastLoaded(self._loads)
+        self._d = min(2, self.workers)
+        self._due = 0  # number of messages from which on d has to be computed again
+        self._lists: dict[int, list[int]] = {}
+
+    def _head_worker(self, hashed: int) -> int:
+        if self.messages >= self._due:
+            self._set_d()
+        if self._d >= self.workers:
+            return self._least.worker()
+        candidates = self._lists.get(hashed)
+        if candidates is None:
+            if len(self._lists) >= _REMEMBERED:
+                self._lists.clear()
+            candidates = self._lists[hashed] = first_candidates(hashed, self._d, self.workers)
+        return min(candidates, key=self._loads.__getitem__)
+
+    def _set_d(self) -> None:
+        sketch = self._sketch
+        head = [counter.low / sketch.total for counter in sketch.heavy(self.theta, certain=True)]
+        d = optimal_choices(head, max(0.0, 1.0 - sum(head)), self.workers, self.epsilon)
+        if d != self._d:
+            self._d = d
+            self._lists.clear()
+        self._due = max(self.messages + 1, math.ceil(self.messages * (1.0 + self.refresh)))
+
+    def _head_choices(self) -> int:
+        return self._d

@@ -1,0 +1,70 @@
+"""FINDOPTIMALCHOICES: how many workers may share a key of the head.
+
+Source: Nasir et al., "When Two Choices Are not Enough: Balancing at Scale in Distributed Stream Processing",
+ICDE 2016, Section IV-A, Proposition 4.1, Equations (3) and (10), and Appendix A.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from skewkit.partitioners.checks import Floats, non_negative, real_number, whole_number
+
+
+def optimal_choices(head: Sequence[float], tail: float, workers: int, epsilon: float = 1e-4) -> int:
+    """Return the least number of choices d that Equation (3) allows for the keys of the head.
+
+    With n workers, b_h = n - n * ((n - 1) / n)**(h * d) is the number of workers that h keys with d choices
+    each reach on average (Equation 10). For every prefix of h keys of the head, the load that must land on
+    those workers may not exceed b_h * (1 / n + epsilon).
+
+    The search starts at max(2, ceil(p1 * n)), p1 the share of the heaviest key, and takes the first d that
+    satisfies every prefix (not only the first and the last, which the paper calls the tight ones).
+
+    * The result is between 2 and `workers`; `workers` itself means: switch to W-Choices, all workers.
+    * With an empty head the result is 2, or 1 where there is one worker only.
+    * The condition is necessary, not sufficient: the balance reached also depends on the hash draw.
+
+    Args:
+        head: shares (0..1 of all load) of the keys of the head, heaviest first; sorted here if they are not.
+        tail: share of all other keys together.
+        workers: number of workers n, 1 or more.
+        epsilon: tolerated imbalance, as a share of all load.
+
+    Raises:
+        ArgumentError: a share is negative or not finite, `workers` is below 1, `epsilon` is negative.
+        ArgumentTypeError: an argument is not a number.
+
+    >>> optimal_choices([0.12, 0.06, 0.04], tail=0.78, workers=50, epsilon=1e-3)
+    7
+    >>> optimal_choices([], tail=1.0, workers=10)
+    2
+    >>> optimal_choices([0.95], tail=0.05, workers=10)
+    10
+    """
+    n = whole_number("workers", workers)
+    eps = real_number("epsilon", epsilon)
+    rest = real_number("tail", tail)
+    shares = np.sort(non_negative("head", head))[::-1]
+    if n <= 2 or shares.size == 0:
+        return min(2, n)
+    start = max(2, math.ceil(float(shares[0]) * n - 1e-9))  # 1e-9: 0.07 * 100 is not 8
+    prefix = np.cumsum(shares)
+    ends = np.array([0, shares.size - 1])
+    every = np.arange(shares.size)
+    for d in range(start, n):
+        # The first and the last prefix are the tight ones in practice: looking there first saves most work.
+        if _holds(d, n, eps, prefix, rest, ends) and _holds(d, n, eps, prefix, rest, every):
+            return d
+    return n
+
+
+def _holds(d: int, n: int, epsilon: float, prefix: Floats, tail: float, at: np.ndarray) -> bool:
+    """Tell whether Equation (3) holds for d at the prefixes that end at the indices `at`."""
+    reached = -np.expm1(np.log1p(-1.0 / n) * ((at + 1) * d))  # b_h / n
+    inside = prefix[at]
+    load = inside + reached**d * (prefix[-1] - inside) + reached**2 * tail
+    return bool(np.all(load <= reached * (1.0 + n * epsilon)))

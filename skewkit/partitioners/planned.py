@@ -1,0 +1,200 @@
+"""Planned schemes: the frame of DKG and of the wrap-around scheme."""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from collections.abc import Sequence
+from typing import Any, ClassVar, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from skewkit.errors import ArgumentError
+from skewkit.hashing import hash_keys
+from skewkit.hashing.keys import Keys
+from skewkit.hashing.mix import Hashes
+from skewkit.partitioners.base import Partitioner, Routes, weights_of
+from skewkit.partitioners.buckets import bucket, bucket_many, expected_weights
+from skewkit.partitioners.checks import Floats, whole_number
+from skewkit.partitioners.head_tail import counters, threshold
+from skewkit.sketch import SpaceSaving
+
+_BLOCK = 1 << 14  # messages that are counted together
+Plan = TypeVar("Plan", bound="Planned")
+
+
+class Planned(Partitioner):
+    """Heavy keys have a place of their own, all other keys go with their hash bucket.
+
+    With `fit` the plan comes from known frequencies and stays. Without, the instance begins with all buckets
+    dealt out evenly, counts what it sees (SpaceSaving for heavy keys, a weight per bucket) and plans when
+    the number of messages reaches `_due`; a subclass says when that is.
+
+    Counting goes block by block: the messages up to the next multiple of 16,384, or up to the next plan, are
+    added up by key and enter the sketch in falling order of weight. So calls may be cut anywhere.
+
+    Args:
+        workers: number of workers n.
+        seed: seed of the hash functions.
+        theta: least share of a heavy key.
+        capacity: counters of the sketch.
+        mu: hash buckets per worker.
+    """
+
+    planned: ClassVar[bool] = True
+
+    def __init__(
+        self, workers: int, seed: int, theta: float | None, capacity: int | None, mu: int, **unknown: Any
+    ) -> None:
+        super().__init__(workers, seed, **unknown)
+        self.theta = threshold(theta, self.workers)
+        self.capacity = counters(capacity, self.theta, self.workers)
+        self.mu = whole_number("mu", mu)
+        self._homes = np.arange(self.workers * self.mu, dtype=np.int64) % self.workers  # worker of a bucket
+        self._heads = np.empty(0, dtype=np.uint64)  # hashes of the heavy keys, rising
+        self._sketch = SpaceSaving(self.capacity)
+        self._seen = np.zeros(self._homes.size)  # weight per bucket
+        self._due: float = math.inf  # number of messages at which the next plan is made
+        self._block: list[tuple[Hashes, Floats]] = []  # seen, not yet counted
+
+    # Planning
+
+    def fit(self: Plan, keys: Keys, weights: Sequence[float] | npt.NDArray[Any] | None = None) -> Plan:
+        """Plan from known frequencies, keep that plan, and return self.
+
+        Args:
+            keys: (k,) keys; a key that is named more than once counts with the sum.
+            weights: (k,) weight that each key will bring, in any unit, taken as the truth. Without weights
+                `keys` is taken as a sample of the stream, and its buckets as subject to chance.
+
+        Raises:
+            ArgumentError: there are no keys, all weights are zero, a weight is negative or not finite, or
+                there are not as many weights as keys.
+            KeyTypeError: a key has a type that cannot be hashed.
+        """
+        hashes = hash_keys(keys, self.seed)
+        given = weights_of(hashes.size, weights)
+        total = float(given.sum())
+        if total <= 0.0:
+            raise ArgumentError(f"found {hashes.size} keys of weight {total:g} to fit; expected some weight")
+        distinct, sums = _add_up(hashes, given)
+        hot = sums >= self.theta * total
+        seen = _per_bucket(distinct[~hot], sums[~hot], self._seen.size)
+        buckets = expected_weights(seen, unit=1.0 if weights is None else 0.0)
+        self._due = math.inf
+        self._block = []
+        self._adopt(distinct[hot], sums[hot], buckets, np.zeros(self.workers))
+        return self
+
+    def _plan_from_seen(self) -> None:
+        """Plan from the sketch and the bucket weights."""
+        self._count_block()
+        heavy = self._sketch.heavy(self.theta, certain=True)
+        hashes = np.array([counter.key for counter in heavy], dtype=np.uint64)
+        lows = np.array([counter.low for counter in heavy])
+        # Only what surely belongs to a heavy key leaves its bucket, so nothing is counted twice or lost.
+        rest = np.maximum(0.0, self._seen - _per_bucket(hashes, lows, self._seen.size))
+        unit = self._sketch.total / max(1, self.messages)
+        self._adopt(hashes, lows, expected_weights(rest, unit), self.loads)
+
+    def _adopt(self, hashes: Hashes, weights: Floats, buckets: Floats, loads: Floats) -> None:
+        """Make the plan for heavy keys (in any order), buckets, and loads that are there already."""
+        order = np.lexsort((hashes, -weights))
+        places = self._plan(hashes[order], weights[order], buckets, loads)
+        rising = np.argsort(hashes[order])
+        self._heads = hashes[order][rising]
+        self._place([places[i] for i in rising.tolist()])
+        self.plans += 1
+
+    @abstractmethod
+    def _plan(self, hashes: Hashes, weights: Floats, buckets: Floats, loads: Floats) -> list[Any]:
+        """Set `_homes` and return the place of every heavy key; heavy keys come heaviest first."""
+
+    @abstractmethod
+    def _place(self, places: list[Any]) -> None:
+        """Keep the places of the heavy keys, in the order of `_heads`."""
+
+    @abstractmethod
+    def _after_plan(self) -> float:
+        """Return the number of messages at which the next plan from what was seen is due."""
+
+    # Counting
+
+    def _watch(self, hashes: Hashes, weights: Floats) -> None:
+        """Note messages that have been sent; none of them lies beyond the end of the block or the plan."""
+        self._block.append((hashes, weights))
+        if self.messages % _BLOCK == 0:
+            self._count_block()
+
+    def _count_block(self) -> None:
+        if not self._block:
+            return
+        hashes, weights = (np.concatenate(column) for column in zip(*self._block, strict=True))
+        self._block = []
+        distinct, sums = _add_up(hashes, weights)
+        self._seen += _per_bucket(distinct, sums, self._seen.size)
+        order = np.argsort(-sums, kind="stable")
+        self._sketch.add_many(distinct[order], sums[order])
+
+    def _replan_if_due(self) -> None:
+        if self.messages >= self._due:
+            self._plan_from_seen()
+            self._due = self._after_plan()
+
+    # Routing
+
+    def _route_one(self, hashed: int, weight: float) -> int:
+        self._replan_if_due()
+        at = int(np.searchsorted(self._heads, np.uint64(hashed)))
+        if at < self._heads.size and int(self._heads[at]) == hashed:
+            worker = self._heavy_worker(at, weight)
+        else:
+            worker = int(self._homes[bucket(hashed, self._homes.size)])
+        self._count_one(worker, weight)
+        if self._due < math.inf:
+            self._watch(np.array([hashed], dtype=np.uint64), np.array([weight]))
+        return worker
+
+    def _route_all(self, hashes: Hashes, weights: Floats) -> Routes:
+        routes = np.empty(hashes.size, dtype=np.int32)
+        start = 0
+        while start < hashes.size:
+            self._replan_if_due()
+            watched = self._due < math.inf
+            ahead = hashes.size
+            if watched:
+                ahead = min(int(self._due) - self.messages, _BLOCK - self.messages % _BLOCK)
+            part = slice(start, min(hashes.size, start + ahead))
+            routes[part] = self._count_all(self._look_up(hashes[part], weights[part]), weights[part])
+            if watched:
+                self._watch(hashes[part], weights[part])
+            start = part.stop
+        return routes
+
+    def _look_up(self, hashes: Hashes, weights: Floats) -> npt.NDArray[np.int64]:
+        routes = self._homes[bucket_many(hashes, self._homes.size)]
+        if self._heads.size:
+            at = np.minimum(np.searchsorted(self._heads, hashes), self._heads.size - 1)
+            heavy = np.flatnonzero(self._heads[at] == hashes)
+            routes[heavy] = self._heavy_workers(at[heavy], weights[heavy])
+        return routes
+
+    @abstractmethod
+    def _heavy_worker(self, head: int, weight: float) -> int:
+        """Return the worker for a message of the heavy key with index `head` in `_heads`."""
+
+    @abstractmethod
+    def _heavy_workers(self, heads: npt.NDArray[np.int64], weights: Floats) -> npt.NDArray[np.int64]:
+        """Return the workers for messages of heavy keys: as `_heavy_worker` one by one."""
+
+
+def _add_up(hashes: Hashes, weights: Floats) -> tuple[Hashes, Floats]:
+    """Return the distinct hashes, rising, with the sum of their weights."""
+    distinct, inverse = np.unique(hashes, return_inverse=True)
+    return distinct, np.bincount(inverse.reshape(-1), weights, distinct.size).astype(np.float64)
+
+
+def _per_bucket(hashes: Hashes, weights: Floats, size: int) -> Floats:
+    """Return the weight in every bucket."""
+    return np.bincount(bucket_many(hashes, size), weights, size).astype(np.float64)

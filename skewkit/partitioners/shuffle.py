@@ -1,0 +1,43 @@
+"""Shuffle grouping: workers in turn, whatever the key."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+
+from skewkit.hashing.mix import Hashes, mix, to_range
+from skewkit.partitioners.base import Partitioner, Routes
+from skewkit.partitioners.checks import Floats
+
+
+class ShuffleGrouping(Partitioner):
+    """SG: every message goes to the next worker in cyclic order; the seed says where the circle begins.
+
+    Source: Nasir et al., "When Two Choices Are not Enough", Section II-B. It has no options.
+
+    * Messages per worker differ by 1 at most (per source).
+    * choices(key) is the number of workers: state of a key may end up on all of them.
+
+    >>> sorted(ShuffleGrouping(workers=3).route_many(["a"] * 6).tolist())
+    [0, 0, 1, 1, 2, 2]
+    """
+
+    name: ClassVar[str] = "shuffle"
+
+    def __init__(self, workers: int, seed: int = 0, **unknown: Any) -> None:
+        super().__init__(workers, seed, **unknown)
+        self._start = to_range(mix(self.seed), self.workers)
+
+    def _seat(self, source: int, sources: int) -> None:
+        self._start += source * self.workers // sources
+
+    def _route_one(self, hashed: int, weight: float) -> int:
+        return self._count_one((self._start + self.messages) % self.workers, weight)
+
+    def _route_all(self, hashes: Hashes, weights: Floats) -> Routes:
+        turns = np.arange(hashes.size) + (self._start + self.messages)
+        return self._count_all(turns % self.workers, weights)
+
+    def _choices(self, hashed: int) -> int:
+        return self.workers

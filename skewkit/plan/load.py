@@ -1,0 +1,57 @@
+"""What has to be placed: the weights of heavy keys and tail buckets, and whether a key may be cut."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from skewkit.plan.profile import HeavyKey, KeyProfile
+
+
+@dataclass(frozen=True)
+class HeavyLoad:
+    """A heavy key with the work that it brings; `divisible` says whether several partitions may share it."""
+
+    key: tuple[Any, ...]
+    hash: int
+    weight: float
+    divisible: bool = True
+
+
+@dataclass(frozen=True)
+class KeyLoad:
+    """The work to place: heavy keys falling by weight, tail buckets, and `spread`, rows that may go anywhere."""
+
+    keys: tuple[str, ...]
+    types: tuple[str, ...]
+    heavy: tuple[HeavyLoad, ...]
+    tail: tuple[float, ...]
+    spread: float = 0.0
+
+    @property
+    def total(self) -> float:
+        """Weight of everything."""
+        return sum(h.weight for h in self.heavy) + sum(self.tail) + self.spread
+
+    def above(self, theta: float) -> KeyLoad:
+        """Return the load with only keys of at least `theta` of the total as heavy, the others in their buckets."""
+        least = theta * self.total
+        tail = list(self.tail)
+        for h in self.heavy:
+            if h.weight < least:
+                tail[h.hash % len(tail)] += h.weight
+        return replace(self, heavy=tuple(h for h in self.heavy if h.weight >= least), tail=tuple(tail))
+
+
+def group_load(profile: KeyProfile, *, divisible: bool = True) -> KeyLoad:
+    """Return the load of a group-by: a null is a key like any other."""
+    listed = (*profile.heavy, *profile.null_heavy)
+    heavy = tuple(HeavyLoad(h.key, h.hash, h.estimate, divisible) for h in _falling(listed))
+    # Rows whose key has a null and is not listed are spread over the buckets as their keys are.
+    rest = max(0.0, profile.nulls - sum(h.estimate for h in profile.null_heavy)) / len(profile.tail)
+    return KeyLoad(profile.keys, profile.types, heavy, tuple(w + rest for w in profile.tail))
+
+
+def _falling(heavy: tuple[HeavyKey, ...]) -> list[HeavyKey]:
+    return sorted(heavy, key=lambda h: (-h.estimate, h.hash))

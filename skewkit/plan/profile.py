@@ -1,0 +1,239 @@
+"""What is known of a frame's keys: the heavy ones with bounds, the tail in hash buckets, nulls and totals."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from functools import cached_property
+from typing import Any, TextIO
+
+from skewkit.errors import ArgumentError, ProfileError
+from skewkit.hashing.spark import xxhash64
+from skewkit.plan.values import from_jsonable, hashable, to_jsonable
+
+FORMAT = 1
+
+
+@dataclass(frozen=True)
+class HeavyKey:
+    """A key that holds at least theta = 1/(5n) of the weight, with `low <= true weight <= high`.
+
+    `key` has one Python value per key column; `hash` is Spark's `xxhash64` of the key columns.
+    """
+
+    key: tuple[Any, ...]
+    low: float
+    estimate: float
+    high: float
+    hash: int
+
+
+@dataclass(frozen=True)
+class KeyProfile:
+    """The skew of one list of key columns, as `skew_profile` measured it.
+
+    * `rows`: rows of the frame, or their total weight where a weight was given.
+    * `nulls`: rows with a null in any key column. They are not among the heavy keys.
+    * `heavy`: `HeavyKey`s, falling by estimate. Every key with a share of at least `theta` is listed
+      (from a sample: up to the sampling error that the bounds state).
+    * `tail`: the weight of all other keys per hash bucket, bucket = `xxhash64(keys) mod len(tail)`.
+    * `unlisted`: no key that is missing from the lists weighs more than this.
+    * `null_heavy`: the heaviest keys that contain a null, for group-by, where null is a key like any other.
+    * `sampled`: the numbers are a sample scaled up by `1 / fraction`.
+
+    A profile is a hint: a plan made from a wrong one costs time, never rows.
+    """
+
+    keys: tuple[str, ...]
+    types: tuple[str, ...]
+    rows: float
+    nulls: float
+    heavy: tuple[HeavyKey, ...]
+    null_heavy: tuple[HeavyKey, ...]
+    tail: tuple[float, ...]
+    tail_keys: tuple[int, ...]
+    theta: float
+    unlisted: float = 0.0
+    sampled: bool = False
+    fraction: float = 1.0
+    weight: str | None = None
+
+    @cached_property
+    def _index(self) -> dict[Any, HeavyKey]:
+        return {hashable(h.key): h for h in (*self.heavy, *self.null_heavy)}
+
+    def share(self, *key: Any) -> float:
+        """Return the key's share of all rows (or weight), in 0..1.
+
+        A key that is not heavy gets the mean share of the keys in its bucket, which is below `theta`.
+
+        >>> empty_profile(("k",), ("int",)).share(3)
+        0.0
+        """
+        if len(key) != len(self.keys):
+            raise ArgumentError(
+                f"share() got {len(key)} value(s) for the key columns {list(self.keys)}; give one value per column"
+            )
+        if not self.rows:
+            return 0.0
+        found = self._index.get(hashable(key))
+        if found is not None:
+            return found.estimate / self.rows
+        bucket = xxhash64(key, self.types) % len(self.tail)
+        return self.tail[bucket] / max(1, self.tail_keys[bucket]) / self.rows
+
+    def merge(self, other: KeyProfile) -> KeyProfile:
+        """Return the profile of both frames' union; the bounds keep holding.
+
+        A key that only one side lists weighs at most `unlisted` on the other, so its upper bound grows by that.
+
+        Raises:
+            ProfileError: the profiles are of other key columns or types, or weigh by different columns.
+        """
+        for name in ("keys", "types", "weight"):
+            mine, theirs = getattr(self, name), getattr(other, name)
+            if mine != theirs:
+                raise ProfileError(
+                    f"cannot merge profiles with different {name}: {mine} and {theirs}; profile both frames alike"
+                )
+        buckets = min(len(self.tail), len(other.tail))
+        a, b = self.folded(buckets), other.folded(buckets)
+        tail, tail_keys = [x + y for x, y in zip(a.tail, b.tail, strict=True)], list(a.tail_keys)
+        for i, count in enumerate(b.tail_keys):
+            tail_keys[i] = max(tail_keys[i], count)
+        heavy, null_heavy = _merge_heavy(a, b, a.heavy, b.heavy), _merge_heavy(a, b, a.null_heavy, b.null_heavy)
+        return replace(
+            a,
+            rows=a.rows + b.rows,
+            nulls=a.nulls + b.nulls,
+            heavy=heavy,
+            null_heavy=null_heavy,
+            tail=tuple(tail),
+            tail_keys=tuple(tail_keys),
+            theta=max(a.theta, b.theta),
+            unlisted=a.unlisted + b.unlisted,
+            sampled=a.sampled or b.sampled,
+            fraction=min(a.fraction, b.fraction),
+        )
+
+    def decay(self, alpha: float) -> KeyProfile:
+        """Return the profile with every weight times `alpha` in 0..1: the past counts less (FISH, epoch decay)."""
+        if not 0 <= alpha <= 1:
+            raise ArgumentError(f"decay() got alpha={alpha!r}; it is a factor between 0 and 1")
+        heavy, null_heavy = (
+            tuple(replace(h, low=h.low * alpha, estimate=h.estimate * alpha, high=h.high * alpha) for h in keys)
+            for keys in (self.heavy, self.null_heavy)
+        )
+        return replace(
+            self,
+            rows=self.rows * alpha,
+            nulls=self.nulls * alpha,
+            heavy=heavy,
+            null_heavy=null_heavy,
+            tail=tuple(w * alpha for w in self.tail),
+            unlisted=self.unlisted * alpha,
+        )
+
+    def folded(self, buckets: int) -> KeyProfile:
+        """Return the profile with its tail in fewer buckets; `buckets` divides the present number."""
+        if len(self.tail) % buckets:
+            raise ProfileError(f"cannot fold {len(self.tail)} tail buckets into {buckets}; profile both frames alike")
+        fold = range(buckets)
+        return replace(
+            self,
+            tail=tuple(sum(self.tail[i::buckets]) for i in fold),
+            tail_keys=tuple(sum(self.tail_keys[i::buckets]) for i in fold),
+        )
+
+    def to_json(self) -> str:
+        """Return the profile as JSON; `KeyProfile.from_json` gives an equal profile back."""
+        data = asdict(self)
+        for name in ("heavy", "null_heavy"):
+            for item in data[name]:
+                item["key"] = to_jsonable(item["key"])
+        return json.dumps({"skewkit_profile": FORMAT, **data})
+
+    @classmethod
+    def from_json(cls, text: str) -> KeyProfile:
+        """Read what `to_json` wrote.
+
+        Raises:
+            ProfileError: the text is no profile, or of a newer format.
+        """
+        try:
+            data = json.loads(text)
+            version = data.pop("skewkit_profile")
+        except (ValueError, AttributeError, KeyError, TypeError) as error:
+            raise ProfileError("this text is no skewkit profile; write one with KeyProfile.to_json()") from error
+        if version != FORMAT:
+            raise ProfileError(f"profile format {version!r} is not known here (known: {FORMAT}); profile the frame anew")
+        try:
+            types = tuple(data["types"])
+            for name in ("heavy", "null_heavy"):
+                data[name] = tuple(
+                    HeavyKey(**{**h, "key": tuple(map(from_jsonable, h["key"], types))}) for h in data[name]
+                )
+            for name in ("keys", "types", "tail", "tail_keys"):
+                data[name] = tuple(data[name])
+            return cls(**data)
+        except (KeyError, TypeError, ValueError) as error:
+            raise ProfileError(f"this profile's JSON is damaged ({error}); profile the frame anew") from error
+
+    def __str__(self) -> str:
+        from skewkit.plan.explain import profile_text
+
+        return profile_text(self)
+
+    def show(self, file: TextIO | None = None) -> None:
+        """Write the profile as a short table, to standard output unless a file is given."""
+        (file or sys.stdout).write(str(self) + "\n")
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw the heavy keys' shares as bars beside the share that one partition can take; needs matplotlib."""
+        from skewkit.plan.plot import plot_profile
+
+        return plot_profile(self, ax)
+
+
+def empty_profile(keys: Sequence[str], types: Sequence[str], *, buckets: int = 64) -> KeyProfile:
+    """Return a profile that knows nothing: no rows, no heavy keys, an even tail."""
+    zeros = (0.0,) * buckets
+    return KeyProfile(tuple(keys), tuple(types), 0, 0, (), (), zeros, (0,) * buckets, 1.0)
+
+
+def named_heavy(keys: Sequence[str], types: Sequence[str], heavy: Sequence[tuple[Any, ...]]) -> KeyProfile:
+    """Return a profile from keys that the user names as hot; their true weights are unknown and taken as equal."""
+    each = 1.0 / (len(heavy) + 1)
+    named = tuple(HeavyKey(key, 0.0, each, 1.0, xxhash64(key, types)) for key in heavy)
+    plain, with_null = (tuple(h for h in named if (None in h.key) == null) for null in (False, True))
+    return replace(
+        empty_profile(keys, types),
+        rows=1.0,
+        heavy=plain,
+        null_heavy=with_null,
+        tail=(each / 64,) * 64,
+        theta=0.0,
+        sampled=True,
+    )
+
+
+def _merge_heavy(
+    a: KeyProfile, b: KeyProfile, mine: tuple[HeavyKey, ...], theirs: tuple[HeavyKey, ...]
+) -> tuple[HeavyKey, ...]:
+    """Add up the keys that both list; a key that one side does not list may weigh up to its `unlisted`."""
+    merged: dict[Any, HeavyKey] = {}
+    other_keys = {hashable(h.key): h for h in theirs}
+    for h in mine:
+        twin = other_keys.pop(hashable(h.key), None)
+        merged[hashable(h.key)] = _grown(h, twin, b)
+    for name, h in other_keys.items():
+        merged[name] = _grown(h, None, a)
+    return tuple(sorted(merged.values(), key=lambda h: (-h.estimate, h.hash)))
+
+
+def _grown(h: HeavyKey, twin: HeavyKey | None, other: KeyProfile) -> HeavyKey:
+    if twin is not None:
+        return replace(h, low=h.low + twin.low, estimate=h.estimate + twin.estimate, high=h.high + twin.high)
+    return replace(h, high=h.high + other.unlisted)

@@ -1,0 +1,71 @@
+"""Key values to JSON and back, guided by their Spark type; and key values as dictionary keys."""
+
+from __future__ import annotations
+
+import base64
+import datetime as dt
+import decimal
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from skewkit.hashing.spark import struct_fields
+
+
+def to_jsonable(value: Any) -> Any:
+    """Return a value that `json.dumps` takes and `from_jsonable` turns back."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return repr(value)
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    if isinstance(value, bytes | bytearray):
+        return base64.b64encode(bytes(value)).decode("ascii")
+    if isinstance(value, dt.datetime | dt.date | dt.time):
+        return value.isoformat()
+    if isinstance(value, dt.timedelta):
+        return value // dt.timedelta(microseconds=1)
+    if isinstance(value, Sequence):
+        return [to_jsonable(item) for item in value]
+    return str(value)
+
+
+def from_jsonable(value: Any, type_: str) -> Any:
+    """Return the Python value that `to_jsonable` wrote for a column of this Spark type.
+
+    >>> from_jsonable(to_jsonable((b"a", [1])), "struct<b:binary,l:array<int>>")
+    (b'a', (1,))
+    """
+    if value is None:
+        return None
+    if type_ in ("float", "double"):
+        return float(value)
+    if type_ == "binary":
+        return base64.b64decode(value)
+    if type_ == "date":
+        return dt.date.fromisoformat(value)
+    if type_.startswith("timestamp"):
+        return dt.datetime.fromisoformat(value)
+    if type_.startswith("decimal("):
+        return decimal.Decimal(value)
+    if type_.startswith("interval day"):
+        return dt.timedelta(microseconds=value)
+    if type_.startswith("array<"):
+        return tuple(from_jsonable(item, type_[6:-1]) for item in value)
+    if type_.startswith("struct<"):
+        fields = struct_fields(type_)
+        return tuple(from_jsonable(item, kind) for item, (_, kind) in zip(value, fields, strict=True))
+    return value
+
+
+def hashable(value: Any) -> Any:
+    """Return the value in a form that is a dictionary key and equal where Spark's grouping is equal.
+
+    NaN equals NaN, -0.0 equals 0.0, arrays and structs are tuples, binary is bytes.
+    """
+    if isinstance(value, float):
+        return "NaN" if math.isnan(value) else value + 0.0
+    if isinstance(value, bytearray):
+        return bytes(value)
+    if isinstance(value, list | tuple):
+        return tuple(hashable(item) for item in value)
+    return value

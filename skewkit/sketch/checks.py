@@ -1,0 +1,77 @@
+"""Checks of numbers and arrays, shared by sketches, partitioners and simulator: found, expected, where."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from skewkit.errors import ArgumentError, ArgumentTypeError
+
+Floats = npt.NDArray[np.float64]
+
+
+def whole_number(name: str, value: Any, least: int = 1) -> int:
+    """Return `value` as an int of at least `least`.
+
+    Raises:
+        ArgumentTypeError: `value` is not an integer (a bool is not one either).
+        ArgumentError: `value` is below `least`.
+
+    >>> whole_number("workers", 4)
+    4
+    """
+    if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, np.integer)):
+        raise ArgumentTypeError(f"{name} is {value!r}; expected a whole number, at least {least}")
+    if value < least:
+        raise ArgumentError(f"{name} is {value!r}; expected a whole number, at least {least}")
+    return int(value)
+
+
+def real_number(
+    name: str, value: Any, low: float = 0.0, high: float = math.inf, above: bool = False
+) -> float:
+    """Return `value` as a finite float in `low..high` (`above=True` leaves `low` itself out).
+
+    Raises:
+        ArgumentTypeError: `value` is not a number.
+        ArgumentError: `value` is not finite, or outside the range.
+
+    >>> real_number("epsilon", 1e-4, high=1.0)
+    0.0001
+    """
+    if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, float, np.integer, np.floating)):
+        raise ArgumentTypeError(f"{name} is {value!r}; expected a number")
+    number = float(value)
+    if not math.isfinite(number) or number < low or number > high or (above and number == low):
+        bound = f"{'above' if above else 'at least'} {low:g}"
+        if high < math.inf:
+            bound += f" and at most {high:g}"
+        raise ArgumentError(f"{name} is {value!r}; expected a finite number {bound}")
+    return number
+
+
+def non_negative(name: str, values: Sequence[float] | npt.NDArray[Any]) -> Floats:
+    """Return `values` as a one-dimensional float array, checked to be finite and not negative.
+
+    Raises:
+        ArgumentTypeError: something in `values` is not a number.
+        ArgumentError: `values` has another shape than (m,), or an element is negative, NaN or infinite.
+
+    >>> non_negative("weights", [1, 2.5])
+    array([1. , 2.5])
+    """
+    try:
+        array = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ArgumentTypeError(f"{name} holds something that is not a number: {error}") from error
+    if array.ndim != 1:
+        raise ArgumentError(f"{name} has shape {array.shape}; expected one dimension")
+    bad = ~(np.isfinite(array) & (array >= 0.0))
+    if bad.any():
+        first = int(np.flatnonzero(bad)[0])
+        raise ArgumentError(f"{name}[{first}] is {array[first]!r}; expected finite numbers, zero or more")
+    return array

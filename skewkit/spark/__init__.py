@@ -1,0 +1,1 @@
+"""Turns plans into Columns and frames; decides nothing. PySpark is imported from here on."""

@@ -1,0 +1,143 @@
+"""Group-by over a planned placement: cold keys whole, hot keys as partials that are merged.
+
+All rows go through one exchange to the partitions of the plan. Two branches read it: the cold keys are computed
+just as plain Spark would, the hot keys in sub-groups whose results are merged once per key.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.types import StructType
+
+from skewkit.plan.keyplan import KeyPlan
+from skewkit.spark.compat import Call, place
+from skewkit.spark.keys import Keys, Names, quoted
+from skewkit.spark.route import with_heavy_index, with_partition
+from skewkit.spark.splits import Split
+from skewkit.spark.workers import GroupFunction, on_parts, on_sub_groups, on_whole_groups
+
+
+@dataclass(frozen=True)
+class Placed:
+    """A frame whose rows are on the partitions of a plan, with the helper columns that say so."""
+
+    frame: DataFrame
+    width: int
+    keys: Keys
+    names: Names
+
+    def cold(self) -> DataFrame:
+        """Rows of keys that are not heavy."""
+        return self.frame.where(self._stays(F.col(self.names("heavy")) < 0))
+
+    def hot(self) -> DataFrame:
+        """Rows of heavy keys."""
+        return self.frame.where(self._stays(F.col(self.names("heavy")) >= 0))
+
+    def _stays(self, condition: Column) -> Column:
+        """Keep the optimizer from pushing a filter below the exchange, which both branches are to share."""
+        return F.when(F.spark_partition_id() >= 0, condition)
+
+
+def placed(df: DataFrame, keys: Keys, plan: KeyPlan, row_hash: Column) -> Placed:
+    """Put every row on its partition; heavy keys are spread by `row_hash`, a salt that follows from the row."""
+    names = Names(df)
+    routed = with_partition(with_heavy_index(df, keys, plan, names), plan, names, row_hash)
+    return Placed(place(routed, plan.partitions, F.col(names("partition"))), len(df.columns), keys, names)
+
+
+def aggregate(
+    at: Placed,
+    native: Sequence[Column],
+    calls: Sequence[Call],
+    splits: Sequence[Split],
+    schema: StructType,
+) -> DataFrame:
+    """Return the aggregates, split for hot keys, with the names and types of the native result's `schema`."""
+    names, keys = at.names, at.keys
+    key_names = [names(f"key{i}") for i in range(len(keys.columns))]
+    named = [column.alias(name) for column, name in zip(keys.columns, key_names, strict=True)]
+    target = F.col(names("partition"))
+    cold = at.cold().groupBy(target, *named).agg(*native).drop(names("partition"))
+    partials, merges, finishes = [], [], []
+    for i, (call, split) in enumerate(zip(calls, splits, strict=True)):
+        parts = [names(f"part{i}_{j}") for j in range(len(split.partials))]
+        partials += [make(call.arguments[0]).alias(p) for make, p in zip(split.partials, parts, strict=True)]
+        merges += [make(F.col(p)).alias(p) for make, p in zip(split.merges, parts, strict=True)]
+        finishes.append(split.finish(*(F.col(p) for p in parts)))
+    hot = at.hot().groupBy(target, *named).agg(*partials).groupBy(*key_names).agg(*merges)
+    hot = hot.select(*key_names, *finishes)
+    return _as_schema(cold, schema).unionAll(_as_schema(hot, schema))
+
+
+def apply(
+    at: Placed,
+    plan: KeyPlan,
+    func: GroupFunction,
+    schema: StructType | str,
+    merge: GroupFunction | None,
+    most_rows: int,
+) -> DataFrame:
+    """Return what `groupBy(keys).applyInPandas(func, schema)` returns; hot groups in parts where there is a merge."""
+    names = at.names
+    target = F.col(names("partition"))
+    if merge is None:
+        whole = on_whole_groups(func, at.width, 1)
+        return at.frame.groupBy(target, *at.keys.columns).applyInPandas(whole, schema)
+    cold = at.cold().groupBy(target, *at.keys.columns).applyInPandas(on_whole_groups(func, at.width, 1), schema)
+    group, packed = names("hash"), names("packed")
+    part = on_sub_groups(func, at.width, 2, group, (group, packed))
+    hot_rows = at.hot().select("*", _piece(plan, names, most_rows).alias(names("piece")))
+    sub_groups = hot_rows.groupBy(target, F.col(names("piece")), *at.keys.columns)
+    parts = sub_groups.applyInPandas(part, f"{quoted(group)} bigint, {quoted(packed)} binary")
+    hot = parts.groupBy(group).applyInPandas(on_parts(merge, packed), schema)
+    return cold.unionAll(hot)
+
+
+def _piece(plan: KeyPlan, names: Names, most_rows: int) -> Column:
+    """Number of the sub-group within key and partition, so that none is expected to exceed `most_rows` rows."""
+    pieces = [max(1, -int(-h.weight * max(s for _, s in h.parts) // max(1, most_rows))) for h in plan.heavy]
+    if max(pieces, default=1) == 1:
+        return F.lit(0)
+    count = F.array(*map(F.lit, pieces))[F.col(names("heavy"))]
+    mixed = F.xxhash64(F.col(names("row")))
+    return F.pmod(mixed, count.cast("bigint")).cast("int")
+
+
+def _as_schema(df: DataFrame, schema: StructType) -> DataFrame:
+    """Return the columns in order with the names and types of a schema."""
+    width = len(schema.fields)
+    renamed = df.toDF(*(f"c{i}" for i in range(width)))
+    return renamed.select(
+        *(F.col(f"c{i}").cast(field.dataType).alias(field.name) for i, field in enumerate(schema.fields))
+    )
+
+
+def fake_rows(schema: StructType) -> Any:
+    """Return a two-row pandas frame of a schema, with made-up values, to try a group function on."""
+    import pandas as pd
+
+    return pd.DataFrame({f.name: [_fake(f.dataType.typeName(), i) for i in (1, 2)] for f in schema.fields})
+
+
+def _fake(type_: str, i: int) -> Any:
+    import datetime as dt
+    import decimal
+
+    made = {
+        "string": str(i),
+        "boolean": i == 1,
+        "date": dt.date(2020, 1, i),
+        "timestamp": dt.datetime(2020, 1, i),
+        "timestamp_ntz": dt.datetime(2020, 1, i),
+        "decimal": decimal.Decimal(i),
+        "float": float(i),
+        "double": float(i),
+        "binary": str(i).encode(),
+    }
+    return made.get(type_, i if type_ in ("byte", "short", "integer", "long") else None)

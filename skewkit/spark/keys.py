@@ -1,0 +1,164 @@
+"""Key columns of a frame: found, typed, and fit to be hashed; helper names that cannot clash."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pyspark.errors import AnalysisException
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.types import ArrayType, DataType, StringType, StructType
+
+from skewkit.errors import ArgumentError, ArgumentTypeError, ColumnNotFoundError, KeyTypeError, nearest
+from skewkit.spark.compat import is_column
+
+KeyLike = str | Column
+_DOTTED = re.compile(r"[.`*]")
+
+
+@dataclass(frozen=True)
+class Keys:
+    """Key columns of one frame, in order, with their names and Spark types (simple strings)."""
+
+    columns: tuple[Column, ...]
+    names: tuple[str, ...]
+    types: tuple[str, ...]
+    collated: bool
+
+    @property
+    def hash(self) -> Column:
+        """The 64-bit hash of a row's key, that every route starts from."""
+        return F.xxhash64(*self.columns)
+
+    @property
+    def any_null(self) -> Column:
+        """Whether any key column is null."""
+        test = self.columns[0].isNull()
+        for column in self.columns[1:]:
+            test = test | column.isNull()
+        return test
+
+    def renamed(self, names: Sequence[str]) -> Keys:
+        """Return keys of the same types that are found under other names."""
+        return Keys(tuple(F.col(quoted(n)) for n in names), tuple(names), self.types, self.collated)
+
+
+def find_keys(df: DataFrame, keys: Sequence[KeyLike], *, what: str = "key") -> Keys:
+    """Return the key columns of a frame, checked before any job.
+
+    Raises:
+        ArgumentError: no key is given.
+        ArgumentTypeError: a key is neither a name nor a Column.
+        ColumnNotFoundError: a column is not in the frame, or is there more than once.
+        KeyTypeError: a key is, or holds, a map or a variant.
+    """
+    if not keys:
+        raise ArgumentError(f"no {what} column given; name at least one, as in skew_groupby(df, 'k')")
+    for key in keys:
+        if not (isinstance(key, str) or is_column(key)):
+            raise ArgumentTypeError(
+                f"a {what} column is a name or a Column, not {type(key).__name__} {key!r}; "
+                "for several pass several arguments"
+            )
+    known = {name.lower() for name in df.columns}
+    for key in keys:
+        if isinstance(key, str) and not _DOTTED.search(key) and key.lower() not in known:
+            raise ColumnNotFoundError(f"{what} column {key!r} is not in the frame: {nearest(key, df.columns)}")
+    columns = tuple(F.col(key) if isinstance(key, str) else key for key in keys)
+    schema = _schema(df, keys, columns, what)
+    types = []
+    for field in schema.fields:
+        bad = _unhashable(field.dataType)
+        if bad:
+            raise KeyTypeError(
+                f"{what} column {field.name!r} is {_article(field.dataType.simpleString())}, and a {bad} cannot be "
+                f"compared or hashed by Spark; use a part of it, or to_json({field.name})"
+            )
+        types.append(field.dataType.simpleString())
+    collated = any(_collated(field.dataType) for field in schema.fields)
+    return Keys(columns, tuple(schema.names), tuple(types), collated)
+
+
+def _schema(df: DataFrame, keys: Sequence[KeyLike], columns: Sequence[Column], what: str) -> StructType:
+    try:
+        return df.select(*columns).schema
+    except AnalysisException as error:
+        for key, column in zip(keys, columns, strict=True):
+            try:
+                df.select(column).schema  # noqa: B018 - on Connect the schema is what triggers the analysis
+            except AnalysisException as inner:
+                text = str(inner)
+                name = key if isinstance(key, str) else str(key)
+                if "AMBIGUOUS" in text.upper():
+                    raise ColumnNotFoundError(
+                        f"{what} column {name!r} is in the frame more than once; rename one of them or use an alias"
+                    ) from error
+                raise ColumnNotFoundError(
+                    f"{what} column {name!r} is not in the frame: {nearest(name, df.columns)}"
+                ) from error
+        raise
+
+
+def quoted(name: str) -> str:
+    """Return a column name in backticks, so that dots and spaces in it are part of the name.
+
+    >>> quoted("a.b")
+    '`a.b`'
+    """
+    return "`" + name.replace("`", "``") + "`"
+
+
+class Names:
+    """Helper column names that no column of the given frames has, whatever the case."""
+
+    def __init__(self, *frames: DataFrame, prefix: str = "_skew_") -> None:
+        taken = " ".join(name.lower() for frame in frames for name in frame.columns)
+        while prefix in taken:
+            prefix += "_"
+        self._prefix = prefix
+
+    def of(self, side: str) -> Names:
+        """Return the names for one side of a join."""
+        return Names(prefix=f"{self._prefix}{side}_")
+
+    def __call__(self, role: str) -> str:
+        return self._prefix + role
+
+
+def _unhashable(type_: DataType) -> str | None:
+    if type_.typeName() in ("map", "variant"):
+        return str(type_.typeName())
+    if isinstance(type_, ArrayType):
+        return _unhashable(type_.elementType)
+    if isinstance(type_, StructType):
+        return next((bad for field in type_.fields if (bad := _unhashable(field.dataType))), None)
+    return None
+
+
+def has_fixed_hash(type_: DataType) -> bool:
+    """Return whether Spark's `xxhash64` takes a value of this type."""
+    return _unhashable(type_) is None
+
+
+def _collated(type_: DataType) -> bool:
+    if isinstance(type_, ArrayType):
+        return _collated(type_.elementType)
+    if isinstance(type_, StructType):
+        return any(_collated(field.dataType) for field in type_.fields)
+    return isinstance(type_, StringType) and getattr(type_, "collation", "UTF8_BINARY") != "UTF8_BINARY"
+
+
+def _article(noun: str) -> str:
+    return f"an {noun}" if noun[:1] in "aeiou" else f"a {noun}"
+
+
+def plain(value: Any) -> Any:
+    """Return a collected value with Rows and lists as tuples and bytearrays as bytes."""
+    if isinstance(value, bytearray):
+        return bytes(value)
+    if isinstance(value, list | tuple):
+        return tuple(plain(item) for item in value)
+    return value

@@ -1,0 +1,162 @@
+"""The profile job: heavy keys, tail buckets, nulls and totals of one or two frames in one query."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import reduce
+
+from pyspark.sql import Column, DataFrame, Row
+from pyspark.sql import functions as F
+
+from skewkit.plan.profile import HeavyKey, KeyProfile
+from skewkit.spark.compat import explained
+from skewkit.spark.keys import Keys, plain
+from skewkit.spark.size import guess_rows
+
+SEED = 20151
+_BUCKETS_PER_PARTITION = 32
+_MOST_BUCKETS = 1 << 14
+_Z = 4.5
+"""Standard errors between an estimate from a sample and its bounds: a true value is outside once in 150,000 keys."""
+
+
+@dataclass(frozen=True)
+class Task:
+    """One frame to profile: its keys, the fraction to read (1: all), and what a row weighs."""
+
+    frame: DataFrame
+    keys: Keys
+    fraction: float
+    weight: Column | None = None
+    weight_name: str | None = None
+
+
+def auto_fraction(df: DataFrame, wanted: float) -> float:
+    """Return the fraction of rows that makes a sample of about `wanted` rows, 1.0 where that is most of them."""
+    rows = guess_rows(explained(df))
+    if not rows or wanted >= rows / 2:
+        return 1.0
+    return wanted / rows
+
+
+def profile(tasks: Sequence[Task], partitions: int, wanted: float) -> list[KeyProfile]:
+    """Profile every frame in one query; a sample that came out far too small is taken again, once."""
+    buckets = min(_MOST_BUCKETS, 1 << math.ceil(math.log2(_BUCKETS_PER_PARTITION * partitions)))
+    rows = _collect(tasks, partitions, buckets)
+    profiles = [_profile(task, rows[i], partitions, buckets) for i, task in enumerate(tasks)]
+    again = [i for i, (t, p) in enumerate(zip(tasks, profiles, strict=True)) if _too_small(t, p, wanted)]
+    if again:
+        larger = [_resized(tasks[i], profiles[i], wanted) for i in again]
+        rows = _collect(larger, partitions, buckets)
+        for j, i in enumerate(again):
+            profiles[i] = _profile(larger[j], rows[j], partitions, buckets)
+    return profiles
+
+
+def _too_small(task: Task, found: KeyProfile, wanted: float) -> bool:
+    return task.fraction < 1 and found.rows * task.fraction < wanted / 16
+
+
+def _resized(task: Task, found: KeyProfile, wanted: float) -> Task:
+    fraction = min(1.0, wanted / max(1.0, found.rows))
+    return Task(task.frame, task.keys, 1.0 if fraction > 0.5 else fraction, task.weight, task.weight_name)
+
+
+def _collect(tasks: Sequence[Task], partitions: int, buckets: int) -> list[list[Row]]:
+    parts = [part for i, task in enumerate(tasks) for part in _queries(task, i, partitions, buckets)]
+    result: list[list[Row]] = [[] for _ in tasks]
+    for row in reduce(DataFrame.unionAll, parts).collect():
+        result[row["task"]].append(row)
+    return result
+
+
+def _queries(task: Task, number: int, partitions: int, buckets: int) -> list[DataFrame]:
+    """Two branches over one grouped frame, which Spark computes once: the heaviest keys, and the buckets."""
+    names = [f"k{i}" for i in range(len(task.keys.columns))]
+    weight = F.lit(1).cast("bigint") if task.weight is None else _weight(task.weight)
+    rows = task.frame.select(*(c.alias(n) for c, n in zip(task.keys.columns, names, strict=True)), weight.alias("w"))
+    if task.fraction < 1:
+        rows = rows.sample(fraction=task.fraction, seed=SEED)
+    total = F.count(F.lit(1)) if task.weight is None else F.sum("w")
+    keys = task.keys.renamed(names)
+    grouped = rows.groupBy(*names).agg(total.alias("w")).select(*names, keys.hash.alias("h"), "w")
+    # A key with a share of theta = 1/(5n) is among the 5n heaviest, nulls included.
+    head = grouped.orderBy(F.desc("w"), "h").limit(5 * partitions + 1)
+    bucket = F.when(keys.any_null, -1).otherwise(F.pmod("h", F.lit(buckets))).alias("h")
+    tail = grouped.groupBy(bucket).agg(F.sum("w").alias("w"), F.count(F.lit(1)).alias("n"))
+    task_number = F.lit(number).alias("task")
+    nothing = [F.lit(None).cast(type_).alias(n) for n, type_ in zip(names, task.keys.types, strict=True)]
+    number_of_keys = F.lit(None).cast("bigint").alias("n")
+    return [
+        head.select(task_number, F.struct(*names).alias("key"), "h", F.col("w").cast("double"), number_of_keys),
+        tail.select(task_number, F.struct(*nothing).alias("key"), "h", F.col("w").cast("double"), "n"),
+    ]
+
+
+def _weight(weight: Column) -> Column:
+    """Nulls, NaN and negative weights count as nothing."""
+    value = weight.cast("double")
+    return F.when(value > 0, F.nanvl(value, F.lit(0.0))).otherwise(0.0)
+
+
+def _profile(task: Task, rows: Sequence[Row], partitions: int, buckets: int) -> KeyProfile:
+    tail, tail_keys, nulls = [0.0] * buckets, [0] * buckets, 0.0
+    head = []
+    for row in rows:
+        if row["n"] is None:
+            head.append((plain(row["key"]), int(row["h"]), float(row["w"])))
+        elif row["h"] < 0:
+            nulls = float(row["w"])
+        else:
+            tail[row["h"]], tail_keys[row["h"]] = float(row["w"]), int(row["n"])
+    total = sum(tail) + nulls
+    theta = 1 / (5 * partitions)
+    listed = [item for item in head if item[2] > 0 and item[2] >= theta * total]
+    missing = max((w for _, _, w in head if w < theta * total), default=0.0)
+    heavy, null_heavy = [], []
+    for key, key_hash, weight in sorted(listed, key=lambda item: (-item[2], item[1])):
+        low, high = bounds(weight, task.fraction)
+        (null_heavy if None in key else heavy).append(
+            HeavyKey(key, low, _number(weight / task.fraction, task), high, key_hash)
+        )
+        if None not in key:
+            tail[key_hash % buckets] -= weight
+            tail_keys[key_hash % buckets] -= 1
+    return KeyProfile(
+        task.keys.names,
+        task.keys.types,
+        _number(total / task.fraction, task),
+        _number(nulls / task.fraction, task),
+        tuple(heavy),
+        tuple(null_heavy),
+        tuple(max(0.0, w) / task.fraction for w in tail),
+        tuple(tail_keys),
+        theta,
+        bounds(missing, task.fraction)[1],
+        task.fraction < 1,
+        task.fraction,
+        task.weight_name,
+    )
+
+
+def bounds(count: float, fraction: float) -> tuple[float, float]:
+    """Return (low, high) for a key's rows when `count` of them are in a Bernoulli sample of this fraction.
+
+    Both solve |count - N f| = z sqrt(N f (1 - f)) for N (the score interval); low is at least the rows seen.
+
+    >>> bounds(400, 1.0)
+    (400, 400)
+    >>> [round(b) for b in bounds(100, 0.01)]
+    [6385, 15620]
+    """
+    if fraction >= 1:
+        return count, count
+    spread = _Z * _Z * (1 - fraction)
+    middle, half = count + spread / 2, math.sqrt(count * spread + spread * spread / 4)
+    return max(count, math.floor((middle - half) / fraction)), math.ceil((middle + half) / fraction)
+
+
+def _number(value: float, task: Task) -> float:
+    return round(value) if task.weight is None else value

@@ -1,0 +1,76 @@
+"""How many rows a frame has, guessed from what the optimizer knows of its sources, without a job."""
+
+from __future__ import annotations
+
+import re
+
+_SIZE = re.compile(r"Statistics\(sizeInBytes=([\d.E+]+) (B|KiB|MiB|GiB|TiB|PiB|EiB)(?:, rowCount=([\d.E+]+))?")
+_UNIT = {unit: 1024**power for power, unit in enumerate(("B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"))}
+_ATTRIBUTES = re.compile(r"\[([^\[\]]*)\]")
+_MORE = re.compile(r"\.\.\. (\d+) more fields")
+_COLUMN_BYTES, _ROW_BYTES = 12, 8
+_UNKNOWN = 1 << 60
+
+
+def guess_rows(explained: str) -> int | None:
+    """Return the rows that the sources of a plan hold, from the text of EXPLAIN COST, or None where nobody knows.
+
+    Files are compressed and sources are filtered later, so this is a guess within a factor of ten or so; it errs
+    on the low side, which makes a sample larger. Joins are not multiplied out: their sources are added up.
+
+    >>> guess_rows("+- Range (0, 1000, step=1, splits=Some(2)), Statistics(sizeInBytes=7.8 KiB, rowCount=1.00E+3)")
+    1000
+    """
+    logical = explained.partition("== Physical Plan ==")[0]
+    lines = [line for line in logical.splitlines() if _SIZE.search(line)]
+    depths = [len(line) - len(line.lstrip(" :+-")) for line in lines]
+    total = 0
+    for i, line in enumerate(lines):
+        if i + 1 < len(lines) and depths[i + 1] > depths[i]:
+            continue
+        found = _SIZE.search(line)
+        if found is None:
+            continue
+        size, unit, rows = found.groups()
+        if rows is not None:
+            total += int(float(rows))
+            continue
+        count = float(size) * _UNIT[unit]
+        if count >= _UNKNOWN:
+            return None
+        total += int(count / (_ROW_BYTES + _COLUMN_BYTES * _columns(line)))
+    return total if lines else None
+
+
+def _columns(line: str) -> int:
+    attributes = _ATTRIBUTES.search(line)
+    if attributes is None:
+        return 1
+    more = _MORE.search(attributes.group(1))
+    return attributes.group(1).count(",") + 1 + (int(more.group(1)) if more else 0)
+
+
+_TWICE = (
+    ("it holds a limit or a sample, which may differ from one reading to the next", r"\bLimit\b|\bSample\b|TakeOrdered"),
+    ("it holds random or positional values", r"\b(rand|randn|uuid|shuffle|randstr|uniform)\(|monotonically_increasing_id|SPARK_PARTITION_ID"),
+    ("it is computed by Python", r"Python|InPandas|InArrow|ExistingRDD"),
+    ("it is the result of a shuffle", r"Exchange|Join|Window"),
+)
+
+
+def against_reading_twice(explained: str) -> str | None:
+    """Return why a frame should not be computed twice, from its physical plan, or None; a cached frame may be.
+
+    >>> against_reading_twice("*(1) ColumnarToRow")
+    """
+    text = explained.rpartition("== Physical Plan ==")[2].partition("InMemoryRelation")[0]
+    return next((reason for reason, pattern in _TWICE if re.search(pattern, text)), None)
+
+
+_JOIN = re.compile(r"(BroadcastHashJoin|BroadcastNestedLoopJoin|SortMergeJoin|ShuffledHashJoin|CartesianProduct)")
+
+
+def top_join(explained: str) -> str | None:
+    """Return the topmost join operator of a physical plan."""
+    found = _JOIN.search(explained)
+    return found.group(1) if found else None

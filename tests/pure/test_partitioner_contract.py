@@ -1,0 +1,287 @@
+"""What every partitioner promises: one suite over the whole registry."""
+
+import copy
+import itertools
+import pickle
+import subprocess
+import sys
+from collections import defaultdict
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from skewkit.errors import ArgumentError, ArgumentTypeError, KeyTypeError, SkewkitError, UnsupportedError
+from skewkit.partitioners import PARTITIONERS, Partitioner, planned
+from skewkit.simulator import streams
+
+# Options that bring a scheme's turning points into the range of short streams.
+SHORT = {"dkg": {"learning": 30, "mu": 3}, "wrap": {"first": 10, "mu": 3}, "d_choices": {"refresh": 0.1}}
+
+every_scheme = pytest.mark.parametrize("name", PARTITIONERS)
+# Skewed: one key is drawn as often as all others together.
+keys = st.lists(st.one_of(st.just("hot"), st.integers(0, 30)), max_size=150)
+weights = st.lists(st.one_of(st.just(1.0), st.floats(0, 10)), min_size=150, max_size=150)
+profiles = st.dictionaries(st.integers(0, 40), st.floats(0.01, 100), min_size=1)
+worker_counts = st.sampled_from([1, 2, 3, 7, 50])
+
+
+def make(name, workers=7, seed=1):
+    return PARTITIONERS[name](workers=workers, seed=seed, **SHORT.get(name, {}))
+
+
+@pytest.fixture(autouse=True, scope="module")
+def small_blocks():
+    """Let the planned schemes count in blocks that short streams fill."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(planned, "_BLOCK", 16)
+        yield
+
+
+@every_scheme
+@given(
+    stream=keys,
+    amounts=st.one_of(st.none(), weights),
+    workers=worker_counts,
+    cuts=st.sets(st.integers(0, 150)),
+)
+def test_route_many_is_route_one_by_one_however_it_is_cut(name, stream, amounts, workers, cuts):
+    amounts = None if amounts is None else amounts[: len(stream)]
+    one, whole, parts = make(name, workers), make(name, workers), make(name, workers)
+    expected = [one.route(key, 1.0 if amounts is None else amounts[i]) for i, key in enumerate(stream)]
+    routes = whole.route_many(stream, amounts)
+    assert routes.dtype == np.int32
+    assert routes.tolist() == expected
+    borders = [0, *sorted(c for c in cuts if c < len(stream)), len(stream)]
+    pieces = [
+        parts.route_many(stream[a:b], None if amounts is None else np.array(amounts[a:b]))
+        for a, b in itertools.pairwise(borders)
+    ]
+    assert np.concatenate(pieces).tolist() == expected
+    for other in (whole, parts):
+        np.testing.assert_allclose(other.loads, one.loads, rtol=1e-12)
+        assert (other.messages, other.plans) == (one.messages, one.plans)
+        assert [other.choices(key) for key in ("hot", 1, 2)] == [one.choices(key) for key in ("hot", 1, 2)]
+
+
+@every_scheme
+@given(stream=keys, amounts=weights, workers=worker_counts)
+def test_no_load_is_lost_and_every_route_is_a_worker(name, stream, amounts, workers):
+    p = make(name, workers)
+    routes = p.route_many(stream, amounts[: len(stream)])
+    assert p.loads.shape == (workers,)
+    assert p.loads.dtype == np.float64
+    assert all(0 <= worker < workers for worker in routes.tolist())
+    np.testing.assert_allclose(p.loads, np.bincount(routes, amounts[: len(stream)], workers), rtol=1e-12)
+    assert p.messages == len(stream)
+    p.loads[:] = -1.0  # a copy: nobody changes a partitioner's loads from outside
+    assert p.loads.sum() == pytest.approx(sum(amounts[: len(stream)]))
+
+
+@every_scheme
+@given(stream=keys, amounts=weights, workers=worker_counts)
+def test_a_key_reaches_at_most_choices_workers_between_two_plans(name, stream, amounts, workers):
+    p = make(name, workers)
+    reached, allowed = defaultdict(set), defaultdict(int)
+    for key, weight in zip(stream, amounts, strict=False):
+        worker = p.route(key, weight)
+        stretch = (key, p.plans)
+        reached[stretch].add(worker)
+        allowed[stretch] = max(allowed[stretch], p.choices(key))
+        assert 1 <= p.choices(key) <= workers
+    for stretch, used in reached.items():
+        assert len(used) <= allowed[stretch]
+
+
+@every_scheme
+def test_choices_hold_on_a_long_stream(name):
+    p = PARTITIONERS[name](workers=20, seed=2)
+    stream = streams.zipf(30_000, 3000, 1.2, seed=4)
+    p.route_many(stream[:13_000])
+    plans, before = p.plans, {key: p.choices(key) for key in range(3000)}
+    routes = p.route_many(stream[13_000:23_000])
+    after = {key: p.choices(key) for key in range(3000)}
+    assert p.plans == plans
+    for key in range(100):
+        used = set(routes[stream[13_000:23_000] == key].tolist())
+        # A key at the threshold of the head may join it on the way.
+        assert len(used) <= max(before[key], after[key]) or before[key] == 2
+
+
+@every_scheme
+@given(stream=keys, workers=worker_counts, cut=st.integers(0, 150))
+def test_pickled_and_copied_partitioners_go_on_as_the_original(name, stream, workers, cut):
+    p = make(name, workers)
+    p.route_many(stream[:cut])
+    twins = [pickle.loads(pickle.dumps(p)), copy.deepcopy(p)]
+    expected = p.route_many(stream[cut:]).tolist()
+    for twin in twins:
+        assert twin.route_many(stream[cut:]).tolist() == expected
+        np.testing.assert_array_equal(twin.loads, p.loads)
+
+
+@every_scheme
+def test_the_seed_decides(name):
+    stream = streams.zipf(3000, 500, 1.0, seed=1)
+    routes = [make(name, 50, seed).route_many(stream).tolist() for seed in (0, 0, 1, 2)]
+    assert routes[0] == routes[1]
+    assert len({tuple(r) for r in routes}) == 3
+
+
+def test_routes_do_not_depend_on_the_process():
+    code = (
+        "from skewkit.partitioners import PARTITIONERS\n"
+        "keys = [f'key{i * i % 37}' for i in range(3000)]\n"
+        "print([p(workers=9).route_many(keys).tolist() for p in PARTITIONERS.values()])"
+    )
+    outputs = {
+        subprocess.run(
+            [sys.executable, "-c", code],
+            capture_output=True,
+            text=True,
+            check=True,
+            env={"PYTHONHASHSEED": hash_seed, "PYTHONPATH": ":".join(sys.path)},
+        ).stdout
+        for hash_seed in ("1", "2")
+    }
+    assert len(outputs) == 1
+
+
+@every_scheme
+@pytest.mark.parametrize(
+    "stream",
+    [
+        np.arange(50, dtype=np.int16),
+        np.linspace(0, 1, 50),
+        np.array([f"k{i}" for i in range(50)]),
+        np.array([b"%d" % i for i in range(50)]),
+        [None, True, 1.5, "x", ("a", 1), b"y"] * 8,
+        np.array([None, "x"] * 25, dtype=object),
+    ],
+    ids=lambda stream: str(getattr(stream, "dtype", "mixed list")),
+)
+def test_every_kind_of_key(name, stream):
+    one, many = make(name), make(name)
+    assert many.route_many(stream).tolist() == [one.route(key) for key in stream]
+
+
+@every_scheme
+def test_an_empty_stream_and_a_single_worker(name):
+    p = make(name, workers=1)
+    assert p.route_many([]).shape == (0,)
+    assert p.route_many(["a", "b", "a"]).tolist() == [0, 0, 0]
+    assert p.loads.tolist() == [3.0]
+    assert p.choices("a") == 1
+
+
+@every_scheme
+def test_an_unknown_option_is_refused_with_the_nearest_one(name):
+    scheme = PARTITIONERS[name]
+    options = scheme(workers=3).options
+    with pytest.raises(ArgumentError, match="'no_such_thing'"):
+        scheme(workers=3, no_such_thing=1)
+    for option in options:
+        with pytest.raises(ArgumentError, match=f"did you mean '{option}'"):
+            scheme(workers=3, **{option + "x": 1})
+        for bad in (-1, float("nan"), "many"):
+            with pytest.raises(SkewkitError, match=option):
+                scheme(workers=3, **{option: bad})
+    if not options:
+        with pytest.raises(ArgumentError, match="no options"):
+            scheme(workers=3, theta=0.1)
+
+
+@every_scheme
+def test_options_are_documented_and_shown(name):
+    p = PARTITIONERS[name](workers=3, seed=5)
+    for option in p.options:
+        assert f"{option}: " in type(p).__doc__
+    assert repr(eval(repr(p), {"PARTITIONERS": PARTITIONERS})) == repr(p)
+    assert repr(p).startswith(f"PARTITIONERS[{name!r}](workers=3, seed=5")
+
+
+@every_scheme
+def test_nonsense_is_refused_and_changes_nothing(name):
+    scheme = PARTITIONERS[name]
+    for workers in (0, -1):
+        with pytest.raises(ArgumentError, match="workers"):
+            scheme(workers=workers)
+    for workers in (2.5, "ten", True, None):
+        with pytest.raises(ArgumentTypeError, match="workers"):
+            scheme(workers=workers)
+    p = scheme(workers=3)
+    for weight in (-1.0, float("nan"), float("inf")):
+        with pytest.raises(ArgumentError, match="weight"):
+            p.route("a", weight)
+        with pytest.raises(ArgumentError, match=r"weights\[0\]"):
+            p.route_many(["a"], [weight])
+    with pytest.raises(ArgumentError, match="2 keys and 1 weights"):
+        p.route_many(["a", "b"], [1.0])
+    with pytest.raises(KeyTypeError):
+        p.route_many(["a", {}])
+    with pytest.raises(KeyTypeError):
+        p.choices([1])
+    with pytest.raises(ArgumentTypeError):
+        p.route_many("abc")
+    for source, sources in ((-1, 2), (2, 2), (0, 0)):
+        with pytest.raises(ArgumentError):
+            p.as_source(source, sources)
+    assert p.loads.tolist() == [0.0] * 3
+    assert p.messages == 0
+
+
+@every_scheme
+def test_only_planned_schemes_fit(name):
+    p = make(name)
+    if not p.planned:
+        with pytest.raises(UnsupportedError, match=r"'dkg'.*'wrap'"):
+            p.fit(["a"], [1.0])
+        return
+    assert p.fit(["a", "b"], [2.0, 1.0]) is p
+    assert p.plans == 1
+    choices = p.choices("a")
+    p.route_many(["a", "b", "c"] * 100)
+    assert (p.plans, p.choices("a")) == (1, choices)
+    for bad in (([], []), (["a"], [0.0]), (["a"], [-1.0]), (["a"], [1.0, 2.0])):
+        with pytest.raises(ArgumentError):
+            p.fit(*bad)
+
+
+@every_scheme
+@settings(suppress_health_check=[HealthCheck.too_slow])
+@given(
+    stream=keys,
+    profile=st.dictionaries(st.integers(0, 40), st.floats(0.01, 100), min_size=1),
+    cut=st.integers(0, 150),
+)
+def test_a_foreign_profile_loses_nothing(name, stream, profile, cut):
+    p, twin = make(name), make(name)
+    if p.planned:
+        p.fit(list(profile), list(profile.values()))
+        twin.fit(list(profile)[::-1], list(profile.values())[::-1])
+    routes = np.concatenate([p.route_many(stream[:cut]), p.route_many(stream[cut:])])
+    assert routes.tolist() == [twin.route(key) for key in stream]
+    assert p.loads.sum() == len(stream)
+    if p.planned:
+        for key in set(stream):
+            assert len(set(routes[[k == key for k in stream]].tolist())) <= p.choices(key)
+
+
+@every_scheme
+def test_schemes_that_do_not_learn_ignore_reports(name):
+    p, twin = make(name), make(name)
+    stream = streams.zipf(300, 50, 1.0)
+    for key in stream.tolist():
+        p.observe(p.route(key), key, 1.0, 5.0)
+    twin.route_many(stream)
+    assert PARTITIONERS[name].learns or p.loads.tolist() == twin.loads.tolist()
+
+
+def test_the_registry_names_every_scheme():
+    assert all(issubclass(scheme, Partitioner) for scheme in PARTITIONERS.values())
+    assert all(scheme.name == name for name, scheme in PARTITIONERS.items())
+    for name in ("key", "shuffle", "two_choices", "round_robin", "d_choices", "w_choices", "power_of_two"):
+        assert name in PARTITIONERS
+    for name in ("random_choices", "bounded_hash", "dkg", "wrap"):
+        assert name in PARTITIONERS

@@ -1,0 +1,234 @@
+"""Sketches: the bounds hold for every stream, weight, merge and decay."""
+
+import math
+import pickle
+from collections import Counter as Exact
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from skewkit.errors import ArgumentError, ArgumentTypeError
+from skewkit.simulator import streams
+from skewkit.sketch import CountMin, Decayed, SpaceSaving
+
+# Whole weights: sums of them are exact, so that the bounds must hold exactly.
+messages = st.lists(st.tuples(st.integers(0, 15), st.integers(0, 9)), max_size=120)
+PROBES = range(17)  # 16 never comes
+
+
+def exact(*parts):
+    total = Exact()
+    for part in parts:
+        for key, weight in part:
+            total[key] += weight
+    return total
+
+
+def spacesaving(stream, counters):
+    sketch = SpaceSaving(counters)
+    for key, weight in stream:
+        sketch.add(key, weight)
+    return sketch
+
+
+def check_bounds(sketch, true, scale=1.0):
+    assert sketch.total == pytest.approx(scale * true.total())
+    assert len(sketch) <= sketch.counters
+    assert sketch.floor <= sketch.total / sketch.counters * (1 + 1e-12)
+    for key in PROBES:
+        low, high = sketch.low(key), sketch.high(key)
+        assert low <= scale * true[key] <= high
+        assert high - low <= sketch.floor
+    tracked = {counter.key for counter in sketch}
+    assert {k for k in true if true[k] * scale > sketch.floor} <= tracked
+
+
+@given(messages, st.integers(1, 20))
+def test_spacesaving_bounds_every_key(stream, counters):
+    check_bounds(spacesaving(stream, counters), exact(stream))
+
+
+@given(messages, messages, messages, st.integers(1, 20), st.integers(1, 20))
+def test_merged_spacesaving_bounds_the_union(one, two, three, counters, other):
+    a, b, c = spacesaving(one, counters), spacesaving(two, other), spacesaving(three, counters)
+    before = sorted(a)
+    merged = a.merge(b).merge(c)
+    assert merged.counters == min(counters, other)
+    check_bounds(merged, exact(one, two, three))
+    check_bounds(a.merge(b.merge(c)), exact(one, two, three))
+    assert sorted(a) == before
+    for key, weight in one:  # a merged sketch goes on counting
+        merged.add(key, weight)
+    check_bounds(merged, exact(one, two, three, one))
+
+
+@given(messages, messages)
+def test_merge_is_the_union_where_nothing_was_dropped(one, two):
+    merged = spacesaving(one, 16).merge(spacesaving(two, 16))
+    true = exact(one, two)
+    assert {k: (low, high) for k, low, high in merged} == {k: (w, w) for k, w in true.items() if w}
+
+
+@given(messages, messages, st.integers(1, 20))
+def test_scaled_spacesaving_bounds_the_scaled_weights(old, new, counters):
+    sketch = spacesaving(old, counters)
+    sketch.scale(0.5)
+    for key, weight in new:
+        sketch.add(key, 0.5 * weight)
+    check_bounds(sketch, exact(old, new), scale=0.5)
+
+
+@given(messages, st.integers(1, 20), st.sampled_from([0.05, 0.1, 0.25, 0.5]))
+def test_heavy_misses_no_heavy_key_and_certain_names_no_other(stream, counters, share):
+    sketch, true = spacesaving(stream, counters), exact(stream)
+    found = [counter.key for counter in sketch.heavy(share)]
+    sure = [counter.key for counter in sketch.heavy(share, certain=True)]
+    heavy = {k for k in true if true[k] and true[k] >= share * true.total()}
+    assert set(sure) <= set(found)
+    assert all(true[k] >= share * true.total() for k in sure)
+    if share > 1 / counters:
+        assert heavy <= set(found)
+    highs = [sketch.high(k) for k in found]
+    assert highs == sorted(highs, reverse=True)
+
+
+@given(messages, st.integers(1, 10))
+def test_add_many_is_add_one_by_one(stream, counters):
+    one, many = spacesaving(stream, counters), SpaceSaving(counters)
+    many.add_many([k for k, _ in stream], [w for _, w in stream])
+    assert list(one) == list(many)
+    again = pickle.loads(pickle.dumps(many))
+    for sketch in (one, many, again):
+        sketch.add_many(np.arange(50))
+    assert list(one) == list(many) == list(again)
+
+
+def test_a_counter_that_is_taken_over_gets_the_whole_weight():
+    """The error of the best-known weighted implementations: only 1 was added on a take-over."""
+    sketch = SpaceSaving(1)
+    sketch.add("a", 5)
+    assert sketch.add("b", 100) == 100
+    assert (sketch.low("b"), sketch.high("b")) == (100, 105)
+    assert (sketch.low("a"), sketch.high("a")) == (0, 5)
+
+
+def test_five_n_counters_find_the_head_of_d_choices():
+    """theta = 1 / (5 n) needs more than 5 n counters; 10 n tell the head apart (papers/README.md)."""
+    n, z = 50, 1.2
+    stream = streams.zipf(100_000, 10_000, z, seed=3)
+    share = np.bincount(stream) / stream.size
+    sketch = SpaceSaving(10 * n)
+    sketch.add_many(stream)
+    found = {counter.key for counter in sketch.heavy(1 / (5 * n), certain=True)}
+    assert {k for k in range(share.size) if share[k] >= 1.5 / (5 * n)} <= found
+    assert all(share[k] >= 1 / (5 * n) for k in found)
+
+
+@given(messages, messages, st.integers(1, 40), st.integers(1, 5), st.integers(0, 2**40))
+def test_countmin_is_never_too_low_and_merges_exactly(one, two, width, depth, seed):
+    a, b, both = (CountMin(width, depth, seed) for _ in range(3))
+    for key, weight in one:
+        a.add(key, weight)
+    b.add_many([k for k, _ in two], [w for _, w in two])
+    both.add_many([k for k, _ in one + two], [w for _, w in one + two])
+    merged, true = a.merge(b), exact(one, two)
+    np.testing.assert_array_equal(merged.cells, both.cells)
+    assert merged.total == both.total == true.total()
+    highs = merged.high_many(list(PROBES))
+    for key in PROBES:
+        assert merged.low(key) <= true[key] <= merged.high(key) == highs[key] <= merged.total
+    merged.scale(0.5)
+    assert all(merged.high(key) >= 0.5 * true[key] for key in PROBES)
+
+
+@pytest.mark.parametrize("z", [0.6, 1.2])
+def test_countmin_keeps_its_error(z):
+    stream = streams.zipf(50_000, 5_000, z, seed=1)
+    true = np.bincount(stream, minlength=5_000)
+    epsilon, delta = 0.01, 0.05
+    failures = 0
+    for seed in range(10):
+        sketch = CountMin.for_error(epsilon, delta, seed)
+        sketch.add_many(stream)
+        excess = sketch.high_many(np.arange(5_000)) - true
+        failures += np.count_nonzero(excess > epsilon * stream.size)
+    assert failures <= delta * 50_000
+
+
+def test_countmin_cells_collide_as_rarely_as_two_universal_ones():
+    width = 64
+    collisions = pairs = 0
+    for seed in range(20):
+        slots = CountMin(width, 3, seed).slots(np.arange(200))
+        for row in slots:
+            counts = np.bincount(row, minlength=width)
+            collisions += (counts * (counts - 1) // 2).sum()
+            pairs += 200 * 199 // 2
+    assert collisions / pairs == pytest.approx(1 / width, rel=0.1)
+
+
+@given(messages, st.integers(1, 30), st.sampled_from([0.0, 0.25, 0.5, 1.0]), st.integers(1, 20))
+def test_decayed_bounds_the_decayed_weights(stream, epoch, alpha, counters):
+    true, last = Exact(), max(0, len(stream) - 1) // epoch
+    for i, (key, weight) in enumerate(stream):
+        true[key] += weight * alpha ** (last - i // epoch)
+    one = Decayed(SpaceSaving(counters), epoch, alpha)
+    for key, weight in stream:
+        one.add(key, weight)
+    many, cells = Decayed(SpaceSaving(counters), epoch, alpha), Decayed(CountMin(8, 2), epoch, alpha)
+    for sketch in (many, cells):
+        sketch.add_many([k for k, _ in stream], np.array([w for _, w in stream], dtype=float))
+    assert sorted(one.sketch) == sorted(many.sketch)
+    assert one.epochs == many.epochs == (last if stream else 0)
+    for sketch in (one, cells):
+        assert sketch.total == pytest.approx(sum(true.values()))
+        for key in PROBES:
+            slack = 1e-12 * (1 + true[key])
+            assert sketch.low(key) - slack <= true[key] <= sketch.high(key) + slack
+
+
+def test_decay_follows_a_new_heavy_key():
+    plain, decayed = SpaceSaving(20), Decayed(SpaceSaving(20), epoch=1000, alpha=0.2)
+    stream = ["old"] * 10_000 + ["new"] * 2_000
+    for sketch in (plain, decayed):
+        sketch.add_many(stream)
+    assert plain.high("new") < plain.high("old")
+    assert decayed.low("new") > 4 * decayed.high("old")
+
+
+@pytest.mark.parametrize("weight", [-1.0, math.nan, math.inf])
+def test_sketches_refuse_bad_weights(weight):
+    for sketch in (SpaceSaving(2), CountMin(2, 2), Decayed(SpaceSaving(2))):
+        with pytest.raises(ArgumentError):
+            sketch.add("a", weight)
+        with pytest.raises(ArgumentError):
+            sketch.add_many(["a"], [weight])
+        with pytest.raises(ArgumentError):
+            sketch.add_many(["a"], [1.0, 2.0])
+        assert sketch.total == 0.0
+
+
+def test_sketches_refuse_nonsense():
+    for make in (
+        lambda: SpaceSaving(0),
+        lambda: CountMin(0, 1),
+        lambda: CountMin.for_error(0.0, 0.1),
+        lambda: Decayed(SpaceSaving(1), epoch=0),
+        lambda: Decayed(SpaceSaving(1), alpha=1.1),
+        lambda: SpaceSaving(1).scale(-1),
+        lambda: SpaceSaving(1).heavy(2),
+        lambda: CountMin(2, 2, seed=1).merge(CountMin(2, 2, seed=2)),
+    ):
+        with pytest.raises(ArgumentError):
+            make()
+    for make in (
+        lambda: SpaceSaving("7"),
+        lambda: SpaceSaving(True),
+        lambda: SpaceSaving(1).merge({}),
+        lambda: CountMin(2, 2).merge(SpaceSaving(1)),
+        lambda: SpaceSaving(1).heavy("all"),
+    ):
+        with pytest.raises(ArgumentTypeError):
+            make()
