@@ -28,6 +28,7 @@ LAYERS = (
     ("attach", "sqlfunctions", "delta", "streaming", "report", "testing"),
     ("cli",),
 )
+TO_COME = {"delta", "streaming", "report", "cli"}  # in the design, not yet in the package
 LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}
 PURE = (*(name for names in LAYERS[: LEVEL["spark"]] for name in names), "simulator")
 
@@ -176,10 +177,11 @@ def banned_errors(module: str, source: str) -> list[str]:
 # --- the checks on skewkit ---
 
 
-def test_every_layer_is_there_and_has_modules():
+def test_every_layer_up_to_the_functions_has_modules():
     names = {layer_of(module) for module in modules()}
-    missing = sorted(set(LEVEL) - names)
+    missing = sorted(set(LEVEL) - names - TO_COME)
     assert not missing, f"in LAYERS, but not under skewkit/: {missing}"
+    assert not TO_COME & names, "it has come: take it out of TO_COME"
     assert None in names, "skewkit/__init__.py is missing"
 
 
@@ -189,9 +191,9 @@ def test_skewkit_passes(check):
     assert not found, "\n" + "\n".join(found)
 
 
-def test_docstrings_of_every_pure_layer_are_run(request):
+def test_docstrings_of_every_layer_are_run(request):
     paths = request.config.getini("testpaths")
-    assert set(paths) == {"tests", *(f"skewkit/{name}*" for name in PURE)}, "compare [tool.pytest] testpaths"
+    assert set(paths) == {"tests", *(f"skewkit/{name}*" for name in set(LEVEL) - TO_COME)}, "compare testpaths"
 
 
 BLOCKER = f"""

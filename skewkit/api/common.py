@@ -95,9 +95,8 @@ def given_profile(given: KeyProfile | None, heavy: Sequence[Any] | None, keys: K
         except (AttributeError, ValueError, ArithmeticError) as error:
             if isinstance(error, ArgumentError):
                 raise
-            raise ArgumentError(
-                f"a value of heavy={heavy!r} does not fit the key types {dict(zip(keys.names, keys.types, strict=True))}"
-            ) from error
+            types = dict(zip(keys.names, keys.types, strict=True))
+            raise ArgumentError(f"a value of heavy={heavy!r} does not fit the key types {types}") from error
     if given is None:
         return None
     if not isinstance(given, KeyProfile):

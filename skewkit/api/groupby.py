@@ -30,7 +30,7 @@ from skewkit.plan.schemes import SCHEMES
 from skewkit.spark.compat import Call, is_column, read_call
 from skewkit.spark.frames import remember
 from skewkit.spark.grouping import aggregate, apply, placed
-from skewkit.spark.keys import find_keys
+from skewkit.spark.keys import COLLATED, find_keys
 from skewkit.spark.route import salt
 from skewkit.spark.splits import Split, split_of, values_to_salt_by
 
@@ -83,20 +83,26 @@ def skew_groupby(
     n = check_partitions(df, partitions)
     found = find_keys(df, keys)
     if found.collated:
-        if strategy == "auto":
-            strategy = "native"
-    known = None if found.collated else given_profile(profile, heavy, found)
-    if known is not None:
-        known = rehashed(known, found.types)
-    return SkewGroupedData(df, tuple(keys), strategy, n, known)
+        if strategy not in ("auto", "native"):
+            raise UnsupportedError(f"strategy {strategy!r} is not possible here: {COLLATED}; use 'auto' or 'native'")
+        return SkewGroupedData(df, tuple(keys), "native", n, None, COLLATED)
+    known = given_profile(profile, heavy, found)
+    return SkewGroupedData(df, tuple(keys), strategy, n, rehashed(known, found.types) if known else None)
 
 
 class SkewGroupedData:
     """What `skew_groupby` returns: the methods of `pyspark.sql.GroupedData` over hot keys."""
 
     def __init__(
-        self, df: DataFrame, keys: tuple[str | Column, ...], strategy: str, partitions: int, profile: KeyProfile | None
+        self,
+        df: DataFrame,
+        keys: tuple[str | Column, ...],
+        strategy: str,
+        partitions: int,
+        profile: KeyProfile | None,
+        native_because: str = "asked for",
     ) -> None:
+        self._native_because = native_because
         self._df = df
         self._given = keys
         self._keys = find_keys(df, keys)
@@ -120,7 +126,7 @@ class SkewGroupedData:
         """
         native = self._native_agg(exprs)
         if self._strategy == "native":
-            return remember(native, self._choice("native", "asked for"))
+            return remember(native, self._choice("native", self._native_because))
         plan = self._split_calls(exprs)
         if isinstance(plan, str):
             return remember(native, self._choice("native", plan))
@@ -192,9 +198,11 @@ class SkewGroupedData:
         if option(self._df, "checkFunctions"):
             check_function(func, self._df.schema, native.schema, len(self._keys.names))
         if self._strategy == "native":
-            return remember(native, self._choice("native", "asked for"))
+            return remember(native, self._choice("native", self._native_because))
         if not is_plain(func) or (merge is not None and not is_plain(merge)):
-            return remember(native, self._choice("native", "functions of iterators see their group as plain Spark has it"))
+            return remember(
+                native, self._choice("native", "functions of iterators see their group as plain Spark has it")
+            )
         choice = self._decide(divisible=merge is not None)
         if choice.strategy == "native" or choice.plan is None:
             return remember(native, choice)

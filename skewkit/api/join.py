@@ -175,5 +175,3 @@ def _how(how: str) -> str:
 def _on_text(on: Any) -> str:
     parts = [on] if isinstance(on, str | Column) else list(on)
     return ", ".join(str(part) for part in parts)
-
-

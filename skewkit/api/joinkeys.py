@@ -11,7 +11,7 @@ from pyspark.sql import Column, DataFrame
 from skewkit.errors import ArgumentError, ArgumentTypeError, KeyTypeError
 from skewkit.spark.compat import is_column, read_call
 from skewkit.spark.joining import JoinKeys
-from skewkit.spark.keys import Keys, find_keys
+from skewkit.spark.keys import COLLATED, Keys, find_keys
 
 _WIDTH = {"tinyint": 1, "smallint": 2, "int": 4, "bigint": 8}
 
@@ -35,13 +35,12 @@ def join_keys(left: DataFrame, right: DataFrame, on: Any) -> JoinKeys | str:
         return _in_common_types(l_keys, r_keys, tuple(parts), list(parts))
     if any(isinstance(part, str) for part in parts):
         raise ArgumentTypeError("on mixes names and Columns; give either")
-    pairs = []
+    pairs: list[tuple[Column, Column]] = []
     for part in parts:
-        for a, b in _equalities(part) or [(None, None)]:
-            sided = _sided(left, right, a, b) if a is not None and b is not None else None
-            if sided is None:
-                return "the condition is not made of equalities of a left and a right column alone"
-            pairs.append(sided)
+        sided = [_sided(left, right, a, b) for a, b in _equalities(part)]
+        if not sided or None in sided:
+            return "the condition is not made of equalities of a left and a right column alone"
+        pairs += [pair for pair in sided if pair is not None]
     l_keys = find_keys(left, [a for a, _ in pairs], what="left key")
     r_keys = find_keys(right, [b for _, b in pairs], what="right key")
     condition = parts[0]
@@ -52,7 +51,7 @@ def join_keys(left: DataFrame, right: DataFrame, on: Any) -> JoinKeys | str:
 
 def _in_common_types(left: Keys, right: Keys, using: tuple[str, ...] | None, on: object) -> JoinKeys | str:
     if left.collated or right.collated:
-        return "a key has a collation, under which different strings are one key"
+        return COLLATED
     types = []
     for a, b, name in zip(left.types, right.types, left.names, strict=True):
         if a == b:
@@ -72,16 +71,17 @@ def _cast(keys: Keys, types: Sequence[str]) -> Keys:
     return Keys(columns, keys.names, tuple(types), keys.collated)
 
 
-def _equalities(condition: Column) -> list[tuple[Column, Column]] | None:
+def _equalities(condition: Column) -> list[tuple[Column, Column]]:
+    """Return the (a, b) of a condition `a = b AND ...`, [] where it is anything else."""
     call = read_call(condition)
     if call is None or call.alias is not None or len(call.arguments) != 2:
-        return None
+        return []
     if call.name in ("==", "="):
         return [(call.arguments[0], call.arguments[1])]
     if call.name in ("and", "&&"):
         first, second = (_equalities(argument) for argument in call.arguments)
-        return None if first is None or second is None else first + second
-    return None
+        return first + second if first and second else []
+    return []
 
 
 def _sided(left: DataFrame, right: DataFrame, a: Column, b: Column) -> tuple[Column, Column] | None:

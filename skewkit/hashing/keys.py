@@ -217,9 +217,7 @@ def hash_keys(keys: Keys, seed: int = 0) -> Hashes:
     dtype('uint64')
     """
     if isinstance(keys, (str, bytes, bytearray)):
-        raise ArgumentTypeError(
-            f"keys is one {type(keys).__name__}; expected a sequence of keys, as [{keys!r}]"
-        )
+        raise ArgumentTypeError(f"keys is one {type(keys).__name__}; expected a sequence, as [{keys!r}]")
     if isinstance(keys, (list, tuple)):
         return _hash_list(list(keys), seed)
     if not hasattr(keys, "__array__") and not isinstance(keys, Sequence):
@@ -231,9 +229,7 @@ def hash_keys(keys: Keys, seed: int = 0) -> Hashes:
 
 def _hash_array(array: npt.NDArray[Any], seed: int) -> Hashes:
     if array.ndim != 1:
-        raise ArgumentError(
-            f"keys has shape {array.shape}; expected one dimension (tuples for composite keys)"
-        )
+        raise ArgumentError(f"keys has shape {array.shape}; expected one dimension (or a list of tuples)")
     if array.dtype.kind in "ib":
         return _numbers(array.astype(np.int64).view(np.uint64), seed, _INT)
     if array.dtype.kind == "u":

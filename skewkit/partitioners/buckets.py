@@ -44,7 +44,7 @@ def expected_weights(seen: Floats, unit: float) -> Floats:
     >>> expected_weights(np.array([2.0, 0.0, 1.0, 1.0]), unit=1.0).tolist()
     [1.0, 1.0, 1.0, 1.0]
     >>> expected_weights(np.array([12.0, 0.0, 0.0]), unit=1.0).round(2).tolist()
-    [10.75, 0.62, 0.62]
+    [11.0, 0.5, 0.5]
     """
     if unit <= 0.0:
         return seen.copy()

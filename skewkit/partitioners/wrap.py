@@ -30,7 +30,9 @@ class WrapAround(Planned):
 
     * choices(key) is the length of the key's list, 1 for keys of the tail, and the same until the next plan.
     * A plan needs at most heavy keys + workers - 1 pairs of a heavy key and a worker.
-    * With true frequencies every worker ends level, up to a few messages, unless a bucket alone is too heavy.
+    * With true frequencies every worker ends level, up to a few messages, if the head weighs enough to fill
+      what the buckets leave uneven.
+    * A plan stays as it is until the next one: a key that becomes hot in between burdens one worker.
 
     Options:
         theta: least share of a heavy key; 1 / (5 workers) by default.
@@ -99,7 +101,10 @@ class WrapAround(Planned):
 
 
 def resettle(
-    homes: npt.NDArray[np.int64], buckets: Floats, loads: Floats, head: float
+    homes: npt.NDArray[np.int64],
+    buckets: Floats,
+    loads: Floats,
+    head: float,
 ) -> npt.NDArray[np.int64]:
     """Return new homes of the buckets: as before, but no worker above the common level, as far as can be.
 

@@ -70,16 +70,18 @@ def join_plan(
     keys = key_plan(load, partitions, scheme, theta=0.0 if left.theta == 0 else None, epsilon=epsilon)
     split = tuple(side[h.hash] for h in keys.heavy)
     copied = 0.0
-    for h, split_side in zip(keys.heavy, split, strict=True):
-        other = (rights if split_side == "left" else lefts).get(h.hash)
-        copied += (len(h.parts) - 1) * (other.estimate if other else 1.0)
+    for route, split_side in zip(keys.heavy, split, strict=True):
+        other = (rights if split_side == "left" else lefts).get(route.hash)
+        copied += (len(route.parts) - 1) * (other.estimate if other else 1.0)
     head = sum(lefts[h.hash].estimate for h in keys.heavy if h.hash in lefts)
     head_rows = sum(rights[h.hash].estimate if h.hash in rights else 1.0 for h in keys.heavy)
     nulls = left.nulls if how == "left" else 0.0
     shown = left.rows if how == "left" else left.rows - left.nulls
     build = None
     if right is not None:
-        whole = [rights[h.hash].estimate for h, s in zip(keys.heavy, split, strict=True) if s == "left" and h.hash in rights]
+        whole = [
+            rights[h.hash].estimate for h, s in zip(keys.heavy, split, strict=True) if s == "left" and h.hash in rights
+        ]
         build = (right.rows - right.nulls + copied) / partitions + max(whole, default=0.0)
     return JoinPlan(how, keys, split, copied, (head + nulls) / shown if shown else 0.0, head_rows, build)
 

@@ -68,7 +68,8 @@ class KeyPlan:
     @cached_property
     def draws(self) -> tuple[list[tuple[int, int]], list[tuple[int, int, int]]]:
         """(start, length) per heavy key, and last for `spread`, into one list of alias table entries."""
-        spans, table = [], []
+        spans: list[tuple[int, int]] = []
+        table: list[tuple[int, int, int]] = []
         for parts in (*(h.parts for h in self.heavy), *([self.spread] if self.spread else [])):
             spans.append((len(table), len(parts)))
             table.extend(alias_table(parts))
@@ -186,8 +187,10 @@ def key_plan(
 
 
 def native_straggler(load: KeyLoad, partitions: int) -> float:
-    """Return the greatest load over the mean that hash partitioning must expect: the heaviest key, never cut,
-    on a partition with its even part of everything else (null keys are one key to plain Spark).
+    """Return the greatest load over the mean that hash partitioning must expect.
+
+    That is the heaviest key, never cut, on a partition with its even part of everything else; null keys are one
+    key to plain Spark.
 
     >>> from skewkit.plan.load import HeavyLoad
     >>> round(native_straggler(KeyLoad(("k",), ("int",), (HeavyLoad((7,), 99, 6.0),), (1.0, 1.0)), 4), 2)

@@ -168,7 +168,9 @@ class KeyProfile:
         except (ValueError, AttributeError, KeyError, TypeError) as error:
             raise ProfileError("this text is no skewkit profile; write one with KeyProfile.to_json()") from error
         if version != FORMAT:
-            raise ProfileError(f"profile format {version!r} is not known here (known: {FORMAT}); profile the frame anew")
+            raise ProfileError(
+                f"profile format {version!r} is not known here (known: {FORMAT}); profile the frame anew"
+            )
         try:
             types = tuple(data["types"])
             for name in ("heavy", "null_heavy"):

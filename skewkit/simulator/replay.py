@@ -73,9 +73,8 @@ def replay(
     if len(events):
         raise UnsupportedError("events are for schemes that follow changing workers; there is none yet")
     count = whole_number("sources", sources)
-    instances = [
-        p.as_source(i, count) for i, p in enumerate(_instances(scheme, workers, count, seed, options))
-    ]
+    drafts = _instances(scheme, workers, count, seed, options)
+    instances = [p.as_source(source, count) for source, p in enumerate(drafts)]
     if not isinstance(keys, (list, np.ndarray)):
         keys = np.asarray(keys) if hasattr(keys, "__array__") else list(keys)
     size = len(keys)
@@ -85,9 +84,8 @@ def replay(
         if capacities is not None or arrivals is not None:
             raise ArgumentError("capacities and arrivals mean nothing without service_times; give them too")
         return Trace(keys, amounts, _route(keys, amounts, instances), tuple(instances))
-    work = _times(
-        "service_times", np.full(size, service_times) if np.ndim(service_times) == 0 else service_times, size
-    )
+    same_for_all = np.ndim(service_times) == 0
+    work = _times("service_times", np.full(size, service_times) if same_for_all else service_times, size)
     speeds = _capacities(capacities, n)
     came = np.arange(size, dtype=np.float64) if arrivals is None else _times("arrivals", arrivals, size)
     if np.any(np.diff(came) < 0.0):
@@ -97,9 +95,8 @@ def replay(
     else:
         routes = _route(keys, amounts, instances)
     services = work / speeds[routes]
-    return Trace(
-        keys, amounts, routes, tuple(instances), came, services, departures(routes, came, services, n)
-    )
+    left = departures(routes, came, services, n)
+    return Trace(keys, amounts, routes, tuple(instances), came, services, left)
 
 
 def _instances(

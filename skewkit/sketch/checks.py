@@ -32,7 +32,11 @@ def whole_number(name: str, value: Any, least: int = 1) -> int:
 
 
 def real_number(
-    name: str, value: Any, low: float = 0.0, high: float = math.inf, above: bool = False
+    name: str,
+    value: Any,
+    low: float = 0.0,
+    high: float = math.inf,
+    above: bool = False,
 ) -> float:
     """Return `value` as a finite float in `low..high` (`above=True` leaves `low` itself out).
 

@@ -94,9 +94,8 @@ class CountMin:
         slots = self.slots(keys)
         amounts = np.ones(slots.shape[1]) if weights is None else non_negative("weights", weights)
         if amounts.size != slots.shape[1]:
-            raise ArgumentError(
-                f"found {slots.shape[1]} keys and {amounts.size} weights; expected one per key"
-            )
+            found = f"found {slots.shape[1]} keys and {amounts.size} weights"
+            raise ArgumentError(f"{found}; expected one per key")
         for row, cells in zip(slots, self.cells, strict=True):
             cells += np.bincount(row, weights=amounts, minlength=self.width)
         self.total += float(amounts.sum())

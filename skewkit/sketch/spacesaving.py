@@ -172,9 +172,9 @@ class SpaceSaving:
         merged.total = self.total + other.total
         merged.floor = self.floor + other.floor
         keys = list(self._high) + [key for key in other._high if key not in self._high]
-        bounds = [
-            Counter(key, self.low(key) + other.low(key), self.high(key) + other.high(key)) for key in keys
-        ]
+        lows = (self.low(key) + other.low(key) for key in keys)
+        highs = (self.high(key) + other.high(key) for key in keys)
+        bounds = [Counter(*bound) for bound in zip(keys, lows, highs, strict=True)]
         bounds.sort(key=lambda c: -c.high)
         for key, low, high in bounds[: merged.counters]:
             merged._high[key] = high

@@ -88,7 +88,7 @@ def read_call(column: Column) -> Call | None:
     """Return the function call that a Column holds, or None where it is anything else (the caller goes native)."""
     try:
         return _connect_call(column) if is_connect(column) else _classic_call(column)
-    except Exception:  # noqa: BLE001 - internals of another Spark version: not being able to read is no error
+    except Exception:
         return None
 
 
@@ -115,7 +115,7 @@ def _classic_call(column: Any) -> Call | None:
     jvm = SparkSession.active().sparkContext._jvm
     nodes = node.arguments()
     arguments = tuple(
-        type(column)(jvm.org.apache.spark.sql.Column(nodes.apply(i)))  # type: ignore[union-attr, call-arg]
+        type(column)(jvm.org.apache.spark.sql.Column(nodes.apply(i)))  # type: ignore[union-attr]
         for i in range(nodes.size())
     )
     return Call(node.functionName(), arguments, bool(node.isDistinct()), alias)

@@ -76,9 +76,7 @@ def broadcast_head(left: DataFrame, right: DataFrame, keys: JoinKeys, plan: Join
     return head.unionAll(rest)
 
 
-def _packed(
-    df: DataFrame, keys: Keys, plan: JoinPlan, names: Names, side: str, free: Column | None
-) -> DataFrame:
+def _packed(df: DataFrame, keys: Keys, plan: JoinPlan, names: Names, side: str, free: Column | None) -> DataFrame:
     """Return the frame, placed, with its packed key; rows of keys that the other side splits are copied."""
     n = plan.keys.partitions
     split_here = [split == side for split in plan.split]

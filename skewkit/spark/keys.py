@@ -15,6 +15,7 @@ from pyspark.sql.types import ArrayType, DataType, StringType, StructType
 from skewkit.errors import ArgumentError, ArgumentTypeError, ColumnNotFoundError, KeyTypeError, nearest
 from skewkit.spark.compat import is_column
 
+COLLATED = "a key has a collation, under which different strings are one key"
 KeyLike = str | Column
 _DOTTED = re.compile(r"[.`*]")
 
@@ -125,6 +126,7 @@ class Names:
         return Names(prefix=f"{self._prefix}{side}_")
 
     def __call__(self, role: str) -> str:
+        """Return the name of the helper column for a role."""
         return self._prefix + role
 
 

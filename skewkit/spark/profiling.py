@@ -115,7 +115,8 @@ def _profile(task: Task, rows: Sequence[Row], partitions: int, buckets: int) -> 
     theta = 1 / (5 * partitions)
     listed = [item for item in head if item[2] > 0 and item[2] >= theta * total]
     missing = max((w for _, _, w in head if w < theta * total), default=0.0)
-    heavy, null_heavy = [], []
+    heavy: list[HeavyKey] = []
+    null_heavy: list[HeavyKey] = []
     for key, key_hash, weight in sorted(listed, key=lambda item: (-item[2], item[1])):
         low, high = bounds(weight, task.fraction)
         (null_heavy if None in key else heavy).append(

@@ -51,8 +51,14 @@ def _columns(line: str) -> int:
 
 
 _TWICE = (
-    ("it holds a limit or a sample, which may differ from one reading to the next", r"\bLimit\b|\bSample\b|TakeOrdered"),
-    ("it holds random or positional values", r"\b(rand|randn|uuid|shuffle|randstr|uniform)\(|monotonically_increasing_id|SPARK_PARTITION_ID"),
+    (
+        "it holds a limit or a sample, which may differ from one reading to the next",
+        r"\bLimit\b|\bSample\b|TakeOrdered",
+    ),
+    (
+        "it holds random or positional values",
+        r"\b(rand|randn|uuid|shuffle|randstr|uniform)\(|monotonically_increasing_id|SPARK_PARTITION_ID",
+    ),
     ("it is computed by Python", r"Python|InPandas|InArrow|ExistingRDD"),
     ("it is the result of a shuffle", r"Exchange|Join|Window"),
 )

@@ -74,7 +74,7 @@ def on_parts(merge: GroupFunction, packed: str) -> GroupFunction:
 
         parts: dict[Any, tuple[Any, list[Frame]]] = {}
         for blob in frame[packed]:
-            key, result = pickle.loads(blob)  # noqa: S301 - written by on_sub_groups in this very query
+            key, result = pickle.loads(blob)
             parts.setdefault(same(key), (key, []))[1].append(result)
         results = []
         for key, frames in parts.values():

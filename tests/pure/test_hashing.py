@@ -7,12 +7,14 @@ import sys
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from skewkit.errors import ArgumentError, ArgumentTypeError, KeyTypeError
 from skewkit.hashing import hash_key, hash_keys
 from skewkit.hashing.mix import mix, mix_many, to_range, to_range_many
+
+relaxed = settings(deadline=None)
 
 seeds = st.integers(-(2**70), 2**70)
 offsets = st.integers(-720, 720).map(lambda minutes: dt.timezone(dt.timedelta(minutes=minutes)))
@@ -30,6 +32,7 @@ scalars = st.one_of(
 keys = st.recursive(scalars, lambda inner: st.lists(inner, max_size=3).map(tuple), max_leaves=5)
 
 
+@relaxed
 @given(st.lists(keys, max_size=20), seeds)
 def test_many_is_one_by_one(batch, seed):
     many = hash_keys(batch, seed)
@@ -59,6 +62,7 @@ def test_arrays_agree_with_their_elements(array):
     assert hash_keys(array.tolist(), 3).size == array.size
 
 
+@relaxed
 @given(keys, keys, seeds)
 def test_equal_keys_have_equal_hashes(one, other, seed):
     if one == other:
@@ -126,6 +130,7 @@ def test_keys_of_different_kinds_do_not_meet():
     assert len({hash_key(key) for key in different}) == len(different)
 
 
+@relaxed
 @given(st.integers(0, 2**64 - 1), st.integers(1, 2**31))
 def test_the_mixer_for_arrays_is_the_mixer(value, size):
     array = np.array([value], dtype=np.uint64)

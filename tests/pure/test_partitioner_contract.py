@@ -9,7 +9,7 @@ from collections import defaultdict
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from skewkit.errors import ArgumentError, ArgumentTypeError, KeyTypeError, SkewkitError, UnsupportedError
@@ -19,6 +19,7 @@ from skewkit.simulator import streams
 # Options that bring a scheme's turning points into the range of short streams.
 SHORT = {"dkg": {"learning": 30, "mu": 3}, "wrap": {"first": 10, "mu": 3}, "d_choices": {"refresh": 0.1}}
 
+some = settings(max_examples=40, deadline=None)  # of each scheme
 every_scheme = pytest.mark.parametrize("name", PARTITIONERS)
 # Skewed: one key is drawn as often as all others together.
 keys = st.lists(st.one_of(st.just("hot"), st.integers(0, 30)), max_size=150)
@@ -40,6 +41,7 @@ def small_blocks():
 
 
 @every_scheme
+@some
 @given(
     stream=keys,
     amounts=st.one_of(st.none(), weights),
@@ -66,6 +68,7 @@ def test_route_many_is_route_one_by_one_however_it_is_cut(name, stream, amounts,
 
 
 @every_scheme
+@some
 @given(stream=keys, amounts=weights, workers=worker_counts)
 def test_no_load_is_lost_and_every_route_is_a_worker(name, stream, amounts, workers):
     p = make(name, workers)
@@ -80,6 +83,7 @@ def test_no_load_is_lost_and_every_route_is_a_worker(name, stream, amounts, work
 
 
 @every_scheme
+@some
 @given(stream=keys, amounts=weights, workers=worker_counts)
 def test_a_key_reaches_at_most_choices_workers_between_two_plans(name, stream, amounts, workers):
     p = make(name, workers)
@@ -110,6 +114,7 @@ def test_choices_hold_on_a_long_stream(name):
 
 
 @every_scheme
+@some
 @given(stream=keys, workers=worker_counts, cut=st.integers(0, 150))
 def test_pickled_and_copied_partitioners_go_on_as_the_original(name, stream, workers, cut):
     p = make(name, workers)
@@ -249,7 +254,7 @@ def test_only_planned_schemes_fit(name):
 
 
 @every_scheme
-@settings(suppress_health_check=[HealthCheck.too_slow])
+@some
 @given(
     stream=keys,
     profile=st.dictionaries(st.integers(0, 40), st.floats(0.01, 100), min_size=1),

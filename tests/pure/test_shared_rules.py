@@ -2,13 +2,15 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from skewkit.errors import ArgumentError, ArgumentTypeError
 from skewkit.partitioners.lpt import longest_first
 from skewkit.partitioners.optimal_choices import optimal_choices
 from skewkit.partitioners.wrap_around import water_level, wrap_around
+
+relaxed = settings(deadline=None)
 
 # Number of choices by Equation (3), Zipf keys, K = 1e4, eps = 1e-4, theta = 1/(5n); shared/papers/README.md.
 EXPONENTS = (0.8, 1.0, 1.2, 1.4, 1.6, 1.8, 2.0)
@@ -37,6 +39,7 @@ def test_optimal_choices_gives_the_table_of_the_paper(n):
     assert found == TABLE[n]
 
 
+@relaxed
 @given(st.lists(st.floats(1e-6, 1.0), max_size=30), st.integers(1, 60), st.floats(0, 0.1))
 def test_optimal_choices_is_the_first_that_fits_every_prefix(raw, n, eps):
     total = sum(raw) * 1.25 or 1.0
@@ -72,6 +75,7 @@ def test_optimal_choices_refuses_nonsense(arguments):
         optimal_choices(*arguments)
 
 
+@relaxed
 @given(sizes, grounds)
 def test_longest_first_is_a_list_schedule_heaviest_first(weights, loads):
     before = loads.copy()
@@ -94,6 +98,7 @@ def test_longest_first_spreads_empty_buckets():
     assert counts.max() - counts.min() <= 1
 
 
+@relaxed
 @given(sizes.filter(any), grounds)
 def test_water_level_holds_exactly_the_volume(weights, loads):
     volume = sum(weights)
@@ -101,6 +106,7 @@ def test_water_level_holds_exactly_the_volume(weights, loads):
     assert np.maximum(0, level - loads).sum() == pytest.approx(volume, rel=1e-9, abs=1e-6)
 
 
+@relaxed
 @given(sizes, grounds)
 def test_wrap_around_levels_every_worker_with_few_pieces(weights, loads):
     before = loads.copy()
@@ -127,6 +133,7 @@ def test_wrap_around_levels_every_worker_with_few_pieces(weights, loads):
         np.testing.assert_array_equal(end[loads > level + rounding], loads[loads > level + rounding])
 
 
+@relaxed
 @given(st.lists(st.integers(1, 50), min_size=1, max_size=40), st.integers(1, 20))
 def test_wrap_around_leaves_no_slivers(weights, n):
     """Whole weights on equal workers: every piece is a multiple of 1/n, never a rounding error."""

@@ -6,12 +6,14 @@ from collections import Counter as Exact
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from skewkit.errors import ArgumentError, ArgumentTypeError
 from skewkit.simulator import streams
 from skewkit.sketch import CountMin, Decayed, SpaceSaving
+
+relaxed = settings(deadline=None)
 
 # Whole weights: sums of them are exact, so that the bounds must hold exactly.
 messages = st.lists(st.tuples(st.integers(0, 15), st.integers(0, 9)), max_size=120)
@@ -45,11 +47,13 @@ def check_bounds(sketch, true, scale=1.0):
     assert {k for k in true if true[k] * scale > sketch.floor} <= tracked
 
 
+@relaxed
 @given(messages, st.integers(1, 20))
 def test_spacesaving_bounds_every_key(stream, counters):
     check_bounds(spacesaving(stream, counters), exact(stream))
 
 
+@relaxed
 @given(messages, messages, messages, st.integers(1, 20), st.integers(1, 20))
 def test_merged_spacesaving_bounds_the_union(one, two, three, counters, other):
     a, b, c = spacesaving(one, counters), spacesaving(two, other), spacesaving(three, counters)
@@ -64,6 +68,7 @@ def test_merged_spacesaving_bounds_the_union(one, two, three, counters, other):
     check_bounds(merged, exact(one, two, three, one))
 
 
+@relaxed
 @given(messages, messages)
 def test_merge_is_the_union_where_nothing_was_dropped(one, two):
     merged = spacesaving(one, 16).merge(spacesaving(two, 16))
@@ -71,6 +76,7 @@ def test_merge_is_the_union_where_nothing_was_dropped(one, two):
     assert {k: (low, high) for k, low, high in merged} == {k: (w, w) for k, w in true.items() if w}
 
 
+@relaxed
 @given(messages, messages, st.integers(1, 20))
 def test_scaled_spacesaving_bounds_the_scaled_weights(old, new, counters):
     sketch = spacesaving(old, counters)
@@ -80,6 +86,7 @@ def test_scaled_spacesaving_bounds_the_scaled_weights(old, new, counters):
     check_bounds(sketch, exact(old, new), scale=0.5)
 
 
+@relaxed
 @given(messages, st.integers(1, 20), st.sampled_from([0.05, 0.1, 0.25, 0.5]))
 def test_heavy_misses_no_heavy_key_and_certain_names_no_other(stream, counters, share):
     sketch, true = spacesaving(stream, counters), exact(stream)
@@ -94,6 +101,7 @@ def test_heavy_misses_no_heavy_key_and_certain_names_no_other(stream, counters, 
     assert highs == sorted(highs, reverse=True)
 
 
+@relaxed
 @given(messages, st.integers(1, 10))
 def test_add_many_is_add_one_by_one(stream, counters):
     one, many = spacesaving(stream, counters), SpaceSaving(counters)
@@ -126,6 +134,7 @@ def test_five_n_counters_find_the_head_of_d_choices():
     assert all(share[k] >= 1 / (5 * n) for k in found)
 
 
+@relaxed
 @given(messages, messages, st.integers(1, 40), st.integers(1, 5), st.integers(0, 2**40))
 def test_countmin_is_never_too_low_and_merges_exactly(one, two, width, depth, seed):
     a, b, both = (CountMin(width, depth, seed) for _ in range(3))
@@ -169,6 +178,7 @@ def test_countmin_cells_collide_as_rarely_as_two_universal_ones():
     assert collisions / pairs == pytest.approx(1 / width, rel=0.1)
 
 
+@relaxed
 @given(messages, st.integers(1, 30), st.sampled_from([0.0, 0.25, 0.5, 1.0]), st.integers(1, 20))
 def test_decayed_bounds_the_decayed_weights(stream, epoch, alpha, counters):
     true, last = Exact(), max(0, len(stream) - 1) // epoch

@@ -1,4 +1,4 @@
-"""For tests and notebooks: compare two frames row for row, and count rows per partition."""
+"""Compare two frames row for row, and count rows per partition."""
 
 from __future__ import annotations
 
@@ -38,8 +38,12 @@ def assert_same_rows(actual: DataFrame, expected: DataFrame, *, unordered: tuple
         F.count(F.when(F.col("side") > 0, 1)).alias("actual"), F.count(F.when(F.col("side") < 0, 1)).alias("expected")
     )
     off = F.col("actual") != F.col("expected")
-    shown = F.slice(F.collect_list(F.when(off, F.substring(F.to_json(F.struct("actual", "expected", *names)), 1, 300))), 1, 5)
-    result = found.agg(F.sum("actual").alias("rows"), F.count(F.when(off, 1)).alias("wrong"), shown.alias("shown")).first()
+    shown = F.slice(
+        F.collect_list(F.when(off, F.substring(F.to_json(F.struct("actual", "expected", *names)), 1, 300))), 1, 5
+    )
+    result = found.agg(
+        F.sum("actual").alias("rows"), F.count(F.when(off, 1)).alias("wrong"), shown.alias("shown")
+    ).first()
     if result is not None and result["wrong"]:
         rows = "\n".join(result["shown"])
         raise AssertionError(f"{result['wrong']} distinct rows differ in number, among them:\n{rows}")
@@ -66,6 +70,3 @@ def _comparable(name: str, type_: DataType, unordered: bool) -> Column:
         column = F.array_sort(column)
     # Maps and variants cannot be grouped by, their JSON can.
     return column if has_fixed_hash(type_) else F.to_json(F.struct(column))
-
-
-__all__ = ["assert_same_rows", "partition_rows"]

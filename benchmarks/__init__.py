@@ -1,0 +1,1 @@
+"""Benchmarks: skewkit against plain Spark in one run, as wall time, CPU seconds and makespan over tasks."""

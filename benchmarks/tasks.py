@@ -1,0 +1,63 @@
+"""CPU seconds and makespan over tasks, read from Spark's event log.
+
+On two cores only total work shows in wall time. How even a plan is shows when the measured CPU times of its tasks
+are replayed on more slots: tasks in launch order, each to the slot that is free first (list scheduling).
+"""
+
+import heapq
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True)
+class Task:
+    """One finished task: its stage, its index in launch order, and what it took in seconds."""
+
+    stage: int
+    launched: int
+    cpu: float
+    run: float
+
+
+def read_tasks(folder: Path, since: int = 0) -> list[Task]:
+    """Return the finished tasks of all event logs in a folder that were launched at `since` (epoch ms) or later."""
+    tasks = []
+    for file in sorted(path for path in folder.rglob("*") if path.is_file() and not path.name.startswith(".")):
+        for line in file.read_text(encoding="utf-8").splitlines():
+            if '"SparkListenerTaskEnd"' not in line:
+                continue
+            event = json.loads(line)
+            info, metrics = event["Task Info"], event.get("Task Metrics") or {}
+            if info["Launch Time"] >= since and not info["Failed"]:
+                cpu, run = metrics.get("Executor CPU Time", 0) / 1e9, metrics.get("Executor Run Time", 0) / 1e3
+                tasks.append(Task(event["Stage ID"], info["Launch Time"], cpu, run))
+    return tasks
+
+
+def stages(tasks: Iterable[Task]) -> dict[int, list[Task]]:
+    """Return tasks by stage, in launch order."""
+    found: dict[int, list[Task]] = {}
+    for task in sorted(tasks, key=lambda t: (t.stage, t.launched)):
+        found.setdefault(task.stage, []).append(task)
+    return found
+
+
+def makespan(seconds: Iterable[float], slots: int) -> float:
+    """Return when the last of the tasks ends on so many slots (list scheduling in the given order).
+
+    >>> makespan([4, 1, 1, 1, 1], 2)
+    4
+    """
+    free: list[float] = [0] * slots
+    for task in seconds:
+        heapq.heapreplace(free, free[0] + task)
+    return max(free)
+
+
+def total_makespan(tasks: Iterable[Task], slots: int, *, python: bool = False) -> float:
+    """Return the makespan of all stages one after another; with `python` by run time, which has the workers' time."""
+    return sum(
+        makespan([task.run if python else task.cpu for task in stage], slots) for stage in stages(tasks).values()
+    )

@@ -1,0 +1,160 @@
+"""The main job: profile, group, join, compare with plain Spark, explain, write to Delta Lake.
+
+    make demo                                   # or: python examples/main_job.py [--connect] [--folder DIR]
+
+A nightly pipeline over the order lines of a web shop. One country has 91 % of the lines and a quarter of the lines
+have no customer, so two of its steps have one task that runs long after all others are done. Run it as often as you
+like: every table is overwritten.
+"""
+
+import argparse
+import sys
+import time
+from pathlib import Path
+
+import pandas as pd
+import retail
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+import skewkit
+from skewkit.testing import assert_same_rows, local_session, partition_rows
+
+PARTITIONS = 16
+SETTINGS = {
+    "spark.sql.shuffle.partitions": str(PARTITIONS),
+    # The tables are small here. In a warehouse neither side of these joins could be broadcast.
+    "spark.sql.autoBroadcastJoinThreshold": "-1",
+}
+
+
+def main() -> None:
+    """Run the job from the command line."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--connect", action="store_true", help="on a Spark Connect session")
+    parser.add_argument("--folder", type=Path, default=Path("build/demo"), help="where the Delta tables go")
+    arguments = parser.parse_args()
+    spark = local_session(connect=arguments.connect, delta=True, confs=SETTINGS)
+    started = time.perf_counter()
+    run(spark, arguments.folder.resolve())
+    say(f"Done in {time.perf_counter() - started:.0f} seconds. The tables are in {arguments.folder}.")
+    spark.stop()
+
+
+def run(spark: SparkSession, folder: Path) -> dict[str, int]:
+    """Run every step; return the number of rows that each compared step has in common with plain Spark."""
+    skewkit.install()
+    same = {}
+
+    say("1. Order lines, customers and products, as Delta tables")
+    sources, origin = retail.read(spark)
+    print(f"   {origin}")
+    tables = {name: as_delta(table, folder / name) for name, table in sources.items()}
+    lines, stock = tables["lines"], tables["stock"]
+    customers = tables["customers"].withColumnRenamed("Country", "HomeCountry")
+
+    say("2. Which keys are hot?")
+    for column in ("Country", "CustomerID"):
+        show(lines.skew_profile(column, partitions=PARTITIONS))
+
+    say("3. Revenue per country and month, with pandas: a group function and its merge")
+    revenue = lines.skew_groupby("Country").applyInPandas(monthly, MONTHLY, merge=add_up)
+    show(skewkit.explain(revenue))
+    same["revenue"] = compare(revenue, lines.groupBy("Country").applyInPandas(monthly, MONTHLY))
+
+    say("4. The products that each country buys: collect_set")
+    bought = F.collect_set("StockCode").alias("products"), F.count(F.lit(1)).alias("lines")
+    products = lines.skew_groupby("Country").agg(*bought)
+    show(skewkit.explain(products).splitlines()[1])
+    same["products"] = compare(products, lines.groupBy("Country").agg(*bought), unordered=("products",))
+
+    say("5. Lines with their customers: a left join, a quarter of whose keys is null")
+    with_customers = lines.skew_join(customers, "CustomerID", "left", strategy="salt")
+    show(skewkit.explain(with_customers))
+    loads("plain Spark", lines.repartition(PARTITIONS, "CustomerID"))
+    loads("skewkit", with_customers)
+    same["left join"] = compare(with_customers, lines.join(customers, "CustomerID", "left"))
+    automatic = lines.skew_join(customers, "CustomerID", "left")
+    print("   Left to itself it would have taken:")
+    show(skewkit.explain(automatic).splitlines()[1])
+    same["left join, auto"] = compare(automatic, lines.join(customers, "CustomerID", "left"))
+
+    say("6. Lines with their products: an inner join whose keys are even enough")
+    with_products = lines.skew_join(stock, "StockCode", "inner")
+    show(skewkit.explain(with_products).splitlines()[1])
+    same["inner join"] = compare(with_products, lines.join(stock, "StockCode", "inner"))
+
+    say("7. The same from SQL: a salt for a join written by hand")
+    print(f"   registered: {', '.join(skewkit.register(spark))}")
+    salts = spark.sql(
+        "SELECT skew_salt(xxhash64(id), 8) AS salt, count(*) AS rows FROM range(80000) GROUP BY 1 ORDER BY 1"
+    )
+    print("   rows per salt: " + ", ".join(f"{row.rows:,}" for row in salts.collect()))
+
+    say("8. The results, to Delta Lake")
+    for name, result in (("revenue", revenue), ("lines_with_customers", with_customers)):
+        written = as_delta(result, folder / name).count()
+        print(f"   {name}: {written:,} rows")
+    skewkit.uninstall()
+    return same
+
+
+MONTHLY = "Country string, month string, lines bigint, pence bigint"
+
+
+def monthly(lines: pd.DataFrame) -> pd.DataFrame:
+    """Return one country's lines and revenue (in pence) per month."""
+    rows = pd.DataFrame(
+        {
+            "Country": lines["Country"],
+            "month": lines["InvoiceDate"].dt.strftime("%Y-%m"),
+            "lines": 1,
+            "pence": (lines["Quantity"] * lines["UnitPrice"] * 100).round().astype("int64"),
+        }
+    )
+    return add_up(rows)
+
+
+def add_up(parts: pd.DataFrame) -> pd.DataFrame:
+    """Return one row per country and month; partial results of a hot country are merged by it too."""
+    return parts.groupby(["Country", "month"], as_index=False, dropna=False).sum()
+
+
+def as_delta(table: DataFrame, path: Path) -> DataFrame:
+    """Write a frame as a Delta table and read it back."""
+    table.write.format("delta").mode("overwrite").option("overwriteSchema", "true").save(str(path))
+    return table.sparkSession.read.format("delta").load(str(path))
+
+
+def compare(actual: DataFrame, expected: DataFrame, *, unordered: tuple[str, ...] = ()) -> int:
+    """Stop unless both frames have the same rows; say how many."""
+    started = time.perf_counter()
+    rows = assert_same_rows(actual, expected, unordered=unordered)
+    print(f"   The same {rows:,} rows as plain Spark (compared in {time.perf_counter() - started:.1f} s).")
+    return rows
+
+
+def loads(who: str, frame: DataFrame) -> None:
+    """Draw the rows per partition: each column a partition, its height the rows over the mean."""
+    rows = sorted(partition_rows(frame), reverse=True)
+    rows += [0] * (PARTITIONS - len(rows))
+    mean = sum(rows) / len(rows)
+    bar = "".join(" ▁▂▃▄▅▆▇█"[min(8, round(count / mean * 4))] for count in rows)
+    print(f"   rows per partition, {who:<12}|{bar}| greatest {max(rows) / mean:.2f} times the mean")
+
+
+def say(headline: str) -> None:
+    """Print a step's headline at once."""
+    print(f"\n{headline}", flush=True)
+
+
+def show(text: object) -> None:
+    """Print text indented."""
+    print("\n".join(f"   {line}" for line in str(text).splitlines()), flush=True)
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except skewkit.SkewkitError as error:
+        sys.exit(f"skewkit: {error}")

@@ -1,0 +1,121 @@
+"""A quiet local Spark session, classic or Connect, with or without Delta Lake; one sentence if it cannot start."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping
+from importlib import metadata
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from skewkit.errors import EnvironmentProblem
+
+_CONFS = {
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.driver.memory": "2g",
+    "spark.log.level": "ERROR",
+}
+_DELTA_CONFS = {
+    "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
+    "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+    "spark.databricks.delta.snapshotPartitions": "2",
+}
+
+
+def local_session(
+    *,
+    cores: int = 2,
+    connect: bool = False,
+    delta: bool = False,
+    confs: Mapping[str, str] | None = None,
+) -> SparkSession:
+    """Start, or return, a Spark session on this machine without a screenful of log lines.
+
+    What the JVM writes goes to a log file, whose path is `spark.conf.get("spark.skewkit.log")`. Python workers run
+    this very Python, unless the environment variable PYSPARK_PYTHON names another.
+
+    Args:
+        cores: tasks at a time, `local[cores]`.
+        connect: a Spark Connect session to a server on this machine, instead of a classic one.
+        delta: with Delta Lake, whose jars Spark fetches the first time (some 90 MB).
+        confs: more settings, which win over the built-in ones.
+
+    Raises:
+        EnvironmentProblem: Java is missing or too old, Delta's jars cannot be fetched, or a package is missing.
+    """
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    builder = SparkSession.builder.appName("skewkit")
+    if connect:
+        _need_connect()
+        builder = builder.remote(f"local[{cores}]")
+    else:
+        builder = builder.master(f"local[{cores}]")
+    if delta:
+        builder = _with_delta(builder)
+    log = Path(tempfile.gettempdir()) / f"skewkit-spark-{os.getpid()}.log"
+    settings = {**_CONFS, **(_DELTA_CONFS if delta else {}), **(confs or {}), "spark.skewkit.log": str(log)}
+    for name, value in settings.items():
+        builder = builder.config(name, value)
+    try:
+        with _quiet(log):
+            return builder.getOrCreate()
+    except Exception as error:
+        said = log.read_text(errors="replace") if log.exists() else ""
+        raise EnvironmentProblem(f"{_why(f'{said}{error}')} The whole story is in {log}.") from error
+
+
+def _with_delta(builder: SparkSession.Builder) -> SparkSession.Builder:
+    """Return the builder with the jars of the Delta Lake that belongs to the installed Python package."""
+    try:
+        from delta import configure_spark_with_delta_pip
+    except ImportError as error:
+        raise EnvironmentProblem("Delta Lake for Python is missing: pip install 'skewkit[delta]'.") from error
+    return configure_spark_with_delta_pip(builder)
+
+
+def _need_connect() -> None:
+    try:
+        metadata.version("grpcio")
+    except metadata.PackageNotFoundError as error:
+        raise EnvironmentProblem("Spark Connect needs more packages: pip install 'skewkit[connect]'.") from error
+
+
+def _why(said: str) -> str:
+    """Return one sentence for what kept Spark from starting."""
+    if "unresolved dependency" in said.lower() or "UNRESOLVED DEPENDENCIES" in said:
+        return (
+            "The jars of Delta Lake could not be fetched, because no Maven repository can be reached from here; "
+            "connect to a network once (Spark keeps the jars in ~/.ivy2), or run without Delta."
+        )
+    if "UnsupportedClassVersionError" in said or "Unsupported major.minor" in said:
+        return "This Java is too old for Spark; install Java 17 or later and set JAVA_HOME to its folder."
+    if "JAVA_HOME is not set" in said or "java: not found" in said or "No such file or directory" in said:
+        return "Spark needs Java, and found none; install Java 17 or later and set JAVA_HOME to its folder."
+    if "JAVA_GATEWAY_EXITED" in said or "Java gateway process exited" in said:
+        return "Java did not start for Spark; check that 'java -version' says 17 or later, or set JAVA_HOME."
+    return f"Spark did not start: {said.strip().splitlines()[-1] if said.strip() else 'no reason given'}."
+
+
+@contextlib.contextmanager
+def _quiet(log: Path) -> Iterator[None]:
+    """Send file descriptors 1 and 2 to a file; a JVM that is started meanwhile keeps writing there."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    saved = [os.dup(1), os.dup(2)]
+    target = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+    try:
+        os.dup2(target, 1)
+        os.dup2(target, 2)
+        yield
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        for number, copy in enumerate(saved, start=1):
+            os.dup2(copy, number)
+            os.close(copy)
+        os.close(target)

@@ -1,0 +1,87 @@
+"""One Spark session for all tests of a process: classic, or Connect with `--connect`."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from skewkit.testing import local_session
+
+CONFS = {
+    "spark.sql.shuffle.partitions": "8",
+    "spark.sql.autoBroadcastJoinThreshold": "-1",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.skewkit.minRows": "0",
+}
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--connect", action="store_true", help="run on a Spark Connect session")
+
+
+@pytest.fixture(scope="session")
+def connect(request: pytest.FixtureRequest) -> bool:
+    """Whether the tests run on Connect."""
+    return bool(request.config.getoption("--connect"))
+
+
+@pytest.fixture(scope="session")
+def spark(connect: bool) -> Iterator[SparkSession]:
+    session = local_session(connect=connect, confs=CONFS)
+    yield session
+    session.stop()
+
+
+@pytest.fixture(autouse=True)
+def in_docstrings(request: pytest.FixtureRequest, doctest_namespace: dict[str, object]) -> None:
+    """Give the examples of the modules that need Spark a session and the names they use."""
+    if isinstance(request.node, pytest.DoctestItem) and request.node.name.split(".")[1] in SPARK_LAYERS:
+        import skewkit
+        from skewkit import testing
+
+        names = {name: getattr(skewkit, name) for name in skewkit.__all__}
+        tools = {name: getattr(testing, name) for name in testing.__all__}
+        doctest_namespace.update({**names, **tools, "F": F, "spark": request.getfixturevalue("spark")})
+
+
+SPARK_LAYERS = {"spark", "api", "attach", "sqlfunctions", "testing"}
+
+
+@pytest.fixture(params=["true", "false"], ids=["aqe", "no_aqe"])
+def adaptive(request: pytest.FixtureRequest, spark: SparkSession) -> Iterator[str]:
+    """Run a test with adaptive execution on and off."""
+    with conf(spark, "spark.sql.adaptive.enabled", request.param):
+        yield request.param
+
+
+@contextmanager
+def conf(spark: SparkSession, name: str, value: str) -> Iterator[None]:
+    """Set a session conf for a while."""
+    before = spark.conf.get(name, None)
+    spark.conf.set(name, value)
+    try:
+        yield
+    finally:
+        if before is None:
+            spark.conf.unset(name)
+        else:
+            spark.conf.set(name, before)
+
+
+@pytest.fixture(scope="session")
+def skewed(spark: SparkSession) -> Callable[..., DataFrame]:
+    """Return a maker of frames over many partitions, some of them empty: a hot key, a warm one, nulls, a tail."""
+
+    def make(rows: int = 6000, hot: float = 0.5, nulls: float = 0.1, tail: int = 300) -> DataFrame:
+        at = F.pmod(F.xxhash64("id"), F.lit(10_000)) / 10_000
+        key = F.when(at < hot, F.lit(0)).when(at < hot + nulls, F.lit(None)).when(at < hot + nulls + 0.1, F.lit(1))
+        wide = spark.range(rows, numPartitions=3).select(
+            key.otherwise((F.col("id") % tail) + 2).cast("bigint").alias("k"),
+            F.col("id").alias("v"),
+            (F.col("id") % 7).cast("string").alias("s"),
+        )
+        return wide.unionAll(wide.where("v < 0"))
+
+    return make
