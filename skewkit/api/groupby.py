@@ -30,7 +30,7 @@ from skewkit.plan.schemes import SCHEMES
 from skewkit.spark.compat import Call, is_column, read_call
 from skewkit.spark.frames import remember
 from skewkit.spark.grouping import aggregate, apply, placed
-from skewkit.spark.keys import COLLATED, find_keys
+from skewkit.spark.keys import COLLATED, find_keys, quoted
 from skewkit.spark.route import salt
 from skewkit.spark.splits import Split, split_of, values_to_salt_by
 
@@ -196,7 +196,7 @@ class SkewGroupedData:
                 raise ArgumentTypeError(f"{what} is {type(function).__name__} {function!r}; expected a function")
         native = analysed(lambda: self._df.groupBy(*self._keys.columns).applyInPandas(func, schema))
         if option(self._df, "checkFunctions"):
-            check_function(func, self._df.schema, native.schema, len(self._keys.names))
+            check_function(func, self._df.schema, native.schema, self._keys.names)
         if self._strategy == "native":
             return remember(native, self._choice("native", self._native_because))
         if not is_plain(func) or (merge is not None and not is_plain(merge)):
@@ -264,9 +264,10 @@ class SkewGroupedData:
         return calls, splits, salt_by
 
     def _shorthand(self, function: Callable[[Any], Column], name: str, columns: Sequence[str]) -> DataFrame:
-        fields = self._df.schema.fields
-        keys = {key for key in self._given if isinstance(key, str)}
-        chosen = list(columns) or [f.name for f in fields if isinstance(f.dataType, NumericType) and f.name not in keys]
+        numeric = [f.name for f in self._df.schema.fields if isinstance(f.dataType, NumericType)]
+        chosen = list(columns) or numeric
         if not chosen:
             raise ArgumentError(f"{name}() found no numeric column; name the columns")
-        return self.agg(*(function(column).alias(f"{name}({column})") for column in chosen))
+        return self.agg(
+            *(function(quoted(column) if not columns else column).alias(f"{name}({column})") for column in chosen)
+        )

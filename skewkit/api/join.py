@@ -20,7 +20,7 @@ from skewkit.api.common import (
 from skewkit.api.joinkeys import join_keys
 from skewkit.errors import ArgumentError, ArgumentTypeError, UnsupportedError, nearest
 from skewkit.plan.choice import Choice, choose_join, hot_reason
-from skewkit.plan.joinplan import SPLITTABLE, JoinPlan, join_plan, rehashed, swap_free
+from skewkit.plan.joinplan import SPLITTABLE, JoinPlan, join_plan, rehashed
 from skewkit.plan.profile import KeyProfile
 from skewkit.spark.compat import explained
 from skewkit.spark.frames import remember
@@ -114,8 +114,8 @@ def skew_join(
     choice = _choose(left, title, strategy, plan, profiles, heavy is not None)
     if choice.strategy == "native":
         return remember(native, choice)
-    if choice.strategy == "broadcast_head":
-        return remember(broadcast_head(left, right, keys, plan), choice)
+    if choice.head is not None:
+        return remember(broadcast_head(left, right, keys, choice.head.keys, kind), choice)
     fits = plan.build_rows is not None and plan.build_rows <= option(left, "hashJoinRows")
     return remember(salted(left, right, keys, plan, shuffle_hash=fits), choice)
 
@@ -134,13 +134,9 @@ def _choose(
     elif strategy == "auto":
         twice = against_reading_twice(explained(left, "EXTENDED"))
         chosen, reason = choose_join(plan, profiles[0].rows, limits(left), reads_twice=twice)
-    if chosen == "broadcast_head" and not swap_free(plan):
-        raise UnsupportedError(
-            "broadcast_head joins hot left rows to a broadcast of the right side's hot rows, but some keys are hot on "
-            "the right side; use 'salt', or swap the sides of an inner join"
-        )
     notes = () if chosen == "native" else (AQE_NOTE,)
-    return Choice(title, chosen, reason, profiles[0], plan.keys, plan, notes)
+    head = plan.head(limits(left).broadcast_rows) if chosen == "broadcast_head" else None
+    return Choice(title, chosen, reason, profiles[0], plan.keys, plan, head, notes)
 
 
 AQE_NOTE = (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from skewkit.plan.joinplan import JoinPlan, swap_free
+from skewkit.plan.joinplan import Head, JoinPlan
 from skewkit.plan.keyplan import KeyPlan
 from skewkit.plan.profile import KeyProfile
 
@@ -35,6 +35,7 @@ class Choice:
     profile: KeyProfile | None = None
     plan: KeyPlan | None = None
     join: JoinPlan | None = None
+    head: Head | None = None
     notes: tuple[str, ...] = ()
 
     def __str__(self) -> str:
@@ -76,12 +77,14 @@ def choose_join(plan: JoinPlan, rows: float, limits: Limits, *, reads_twice: str
     if cold is not None:
         return "native", cold
     why = hot_reason(plan.keys)
-    if not swap_free(plan):
-        return "salt", f"{why}; broadcasting hot keys is out, because some are hot on the right side"
-    if plan.head_rows > limits.broadcast_rows:
-        return "salt", f"{why}; the right side's {plan.head_rows:,.0f} hot rows are too many to broadcast"
+    head = plan.head(limits.broadcast_rows)
+    if not head.all:
+        return "salt", f"{why}; the right side's rows of the hot keys are too many to broadcast"
     if reads_twice is not None:
         return "salt", f"{why}; broadcasting hot keys would read the left side twice, but {reads_twice}"
-    if plan.head_share < limits.broadcast_share:
-        return "salt", f"{why}; too few rows are hot ({plan.head_share:.1%}) for a broadcast to pay"
-    return "broadcast_head", f"{why}; {plan.head_share:.1%} of the left rows need no shuffle at all"
+    if head.share < limits.broadcast_share:
+        return "salt", f"{why}; too few rows are hot ({head.share:.1%}) for a broadcast to pay"
+    return (
+        "broadcast_head",
+        f"plain Spark's longest task is expected at {plan.keys.native_straggler:.1f} times the mean",
+    )

@@ -66,12 +66,15 @@ def _plan_lines(choice: Choice) -> list[str]:
     if plan is None:
         return []
     join = choice.join
-    if join is not None and choice.strategy == "broadcast_head":
-        keys = ", ".join(key_text(h.key) for h in plan.heavy[:_SHOWN]) + (", ..." if len(plan.heavy) > _SHOWN else "")
-        lines = [f"  heavy      {keys}: {join.head_share:.1%} of the left rows with the nulls, if they are kept"]
-        lines.append(f"             joined to a broadcast of about {join.head_rows:,.0f} right rows")
-        lines.append("  cost       both frames are read twice, and only rows of other keys are shuffled")
-        return lines
+    if choice.head is not None:
+        hot = choice.head.keys.heavy
+        keys = ", ".join(key_text(h.key) for h in hot[:_SHOWN]) + (", ..." if len(hot) > _SHOWN else "")
+        return [
+            f"  heavy      {keys or 'none'}",
+            f"             {choice.head.share:.1%} of the left rows (kept nulls included) are not shuffled at all,",
+            f"             but joined to a broadcast of about {choice.head.right_rows:,.0f} right rows",
+            "  cost       both frames are read twice",
+        ]
     lines = ["  plan       " + plan_text(plan).replace("\n", "\n             ")]
     if plan.spread:
         lines.append(f"  nulls      match nothing, so they are spread over {len(plan.spread)} partitions")

@@ -17,22 +17,57 @@ SPLITTABLE = {"inner": ("left", "right"), "left": ("left",)}
 class JoinPlan:
     """Where the rows of both sides go.
 
-    `split[i]` is the side of heavy key i whose rows are divided among the partitions of `keys.heavy[i].parts`;
-    the other side's rows of that key are sent to each of them. Every pair of rows meets exactly once, because each
-    row of the split side is in one partition.
+    * `split[i]` is the side of heavy key i whose rows are divided among the partitions of `keys.heavy[i].parts`;
+      the other side's rows of that key are sent to each of them. Every pair of rows meets exactly once, because
+      each row of the split side is in one partition.
+    * `left_rows[i]` and `right_rows[i]` are the rows that the sides are expected to have of heavy key i.
+    * `rows` are the left rows that take part in the join, `nulls` those among them with a null key.
+    * `build_rows` are the rows of the right side expected on its fullest partition, None if it was not profiled.
     """
 
     how: str
     keys: KeyPlan
     split: tuple[str, ...]
-    replicated: float
-    """Rows that are sent more than once, counted as often as they are copied."""
-    head_share: float
-    """Share of the left rows that a broadcast of the right side's hot rows would keep out of the shuffle."""
-    head_rows: float
-    """Rows of the right side that such a broadcast would hold."""
+    left_rows: tuple[float, ...]
+    right_rows: tuple[float, ...]
+    rows: float
+    nulls: float
     build_rows: float | None
-    """Rows of the right side expected on its fullest partition, None if that side was not profiled."""
+
+    @property
+    def replicated(self) -> float:
+        """Rows that are sent more than once, counted as often as they are sent again."""
+        others = (r if side == "left" else left for side, left, r in zip(*self._sides, strict=True))
+        return sum((len(h.parts) - 1) * other for h, other in zip(self.keys.heavy, others, strict=True))
+
+    @property
+    def _sides(self) -> tuple[tuple[str, ...], tuple[float, ...], tuple[float, ...]]:
+        return self.split, self.left_rows, self.right_rows
+
+    def head(self, most_rows: float) -> Head:
+        """Return the heavy keys that are hot on the left and have few rows on the right, `most_rows` in all."""
+        chosen, total = [], 0.0
+        for i, (side, _, rows) in enumerate(zip(*self._sides, strict=True)):
+            if side == "left" and total + rows <= most_rows:
+                chosen.append(i)
+                total += rows
+        hot = sum(self.left_rows[i] for i in chosen) + self.nulls
+        keys = replace(self.keys, heavy=tuple(self.keys.heavy[i] for i in chosen))
+        return Head(keys, hot / self.rows if self.rows else 0.0, total, len(chosen) == len(self.split))
+
+
+@dataclass(frozen=True)
+class Head:
+    """The heavy keys that a broadcast can take.
+
+    `keys` is the plan with these keys only, `share` the share of left rows (nulls included) that need no shuffle
+    then, `right_rows` what the broadcast holds, `all` says that no heavy key is left out.
+    """
+
+    keys: KeyPlan
+    share: float
+    right_rows: float
+    all: bool
 
 
 def join_plan(
@@ -46,49 +81,39 @@ def join_plan(
 ) -> JoinPlan:
     """Plan a salted join from the profiles of its sides; the work of a key is its expected number of output rows.
 
-    A key that the right profile does not list is taken to have one row there (as a dimension has); of two hot sides
+    A key that a profile does not list is taken to have one row on that side (as a dimension has); of two hot sides
     the one with more rows is split, where `how` allows it. Keys that may not be split are placed whole.
     """
     lefts, rights = _by_hash(left), _by_hash(right)
-    heavy, side = [], {}
+    heavy, side, rows_of = [], {}, {}
     for h in (*lefts.values(), *(r for key_hash, r in rights.items() if key_hash not in lefts)):
         rows_left = lefts[h.hash].estimate if h.hash in lefts else 1.0
         rows_right = rights[h.hash].estimate if h.hash in rights else 1.0
-        wanted = "left" if rows_left >= rows_right else "right"
+        wanted = "left" if h.hash not in rights or (h.hash in lefts and rows_left >= rows_right) else "right"
         side[h.hash] = wanted if wanted in SPLITTABLE[how] else "left"
+        rows_of[h.hash] = rows_left, rows_right
         divisible = wanted in SPLITTABLE[how] or rows_left > 1.0
         heavy.append(HeavyLoad(h.key, h.hash, rows_left * max(1.0, rows_right), divisible))
     tail = tuple(max(a, b) for a, b in zip(left.tail, _tail(right, len(left.tail)), strict=True))
-    load = KeyLoad(
-        left.keys,
-        left.types,
-        tuple(sorted(heavy, key=lambda h: (-h.weight, h.hash))),
-        tail,
-        left.nulls if how == "left" else 0.0,
-    )
+    nulls = left.nulls if how == "left" else 0.0
+    load = KeyLoad(left.keys, left.types, tuple(sorted(heavy, key=lambda h: (-h.weight, h.hash))), tail, nulls)
     # Keys that the user has named (theta 0) are all kept: their weights are not known.
     keys = key_plan(load, partitions, scheme, theta=0.0 if left.theta == 0 else None, epsilon=epsilon)
-    split = tuple(side[h.hash] for h in keys.heavy)
-    copied = 0.0
-    for route, split_side in zip(keys.heavy, split, strict=True):
-        other = (rights if split_side == "left" else lefts).get(route.hash)
-        copied += (len(route.parts) - 1) * (other.estimate if other else 1.0)
-    head = sum(lefts[h.hash].estimate for h in keys.heavy if h.hash in lefts)
-    head_rows = sum(rights[h.hash].estimate if h.hash in rights else 1.0 for h in keys.heavy)
-    nulls = left.nulls if how == "left" else 0.0
-    shown = left.rows if how == "left" else left.rows - left.nulls
-    build = None
-    if right is not None:
-        whole = [
-            rights[h.hash].estimate for h, s in zip(keys.heavy, split, strict=True) if s == "left" and h.hash in rights
-        ]
-        build = (right.rows - right.nulls + copied) / partitions + max(whole, default=0.0)
-    return JoinPlan(how, keys, split, copied, (head + nulls) / shown if shown else 0.0, head_rows, build)
-
-
-def swap_free(plan: JoinPlan) -> bool:
-    """Return whether every heavy key is split on the left, so that the right side's hot rows can be broadcast."""
-    return all(side == "left" for side in plan.split)
+    plan = JoinPlan(
+        how,
+        keys,
+        tuple(side[h.hash] for h in keys.heavy),
+        tuple(rows_of[h.hash][0] for h in keys.heavy),
+        tuple(rows_of[h.hash][1] for h in keys.heavy),
+        left.rows - left.nulls + nulls,
+        nulls,
+        None,
+    )
+    if right is None:
+        return plan
+    whole = [rows for side, _, rows in zip(plan.split, plan.left_rows, plan.right_rows, strict=True) if side == "left"]
+    build = (right.rows - right.nulls + plan.replicated) / partitions + max(whole, default=0.0)
+    return replace(plan, build_rows=build)
 
 
 def _by_hash(profile: KeyProfile | None) -> Mapping[int, HeavyKey]:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -116,28 +115,3 @@ def _as_schema(df: DataFrame, schema: StructType) -> DataFrame:
     return renamed.select(
         *(F.col(f"c{i}").cast(field.dataType).alias(field.name) for i, field in enumerate(schema.fields))
     )
-
-
-def fake_rows(schema: StructType) -> Any:
-    """Return a two-row pandas frame of a schema, with made-up values, to try a group function on."""
-    import pandas as pd
-
-    return pd.DataFrame({f.name: [_fake(f.dataType.typeName(), i) for i in (1, 2)] for f in schema.fields})
-
-
-def _fake(type_: str, i: int) -> Any:
-    import datetime as dt
-    import decimal
-
-    made = {
-        "string": str(i),
-        "boolean": i == 1,
-        "date": dt.date(2020, 1, i),
-        "timestamp": dt.datetime(2020, 1, i),
-        "timestamp_ntz": dt.datetime(2020, 1, i),
-        "decimal": decimal.Decimal(i),
-        "float": float(i),
-        "double": float(i),
-        "binary": str(i).encode(),
-    }
-    return made.get(type_, i if type_ in ("byte", "short", "integer", "long") else None)

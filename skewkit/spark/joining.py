@@ -10,6 +10,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from skewkit.plan.joinplan import JoinPlan
+from skewkit.plan.keyplan import KeyPlan
 from skewkit.spark.compat import place
 from skewkit.spark.keys import Keys, Names, quoted
 from skewkit.spark.route import copies, salt, with_heavy_index, with_partition
@@ -56,24 +57,24 @@ def salted(left: DataFrame, right: DataFrame, keys: JoinKeys, plan: JoinPlan, *,
     return joined.drop(*helpers)
 
 
-def broadcast_head(left: DataFrame, right: DataFrame, keys: JoinKeys, plan: JoinPlan) -> DataFrame:
+def broadcast_head(left: DataFrame, right: DataFrame, keys: JoinKeys, head: KeyPlan, how: str) -> DataFrame:
     """Return the join in two branches: hot left rows to a broadcast of the right side's hot rows, the rest natively.
 
     Left rows with a null key match nothing, so an outer join sends them with the hot ones, past the shuffle.
     """
     names = Names(left, right)
-    l_frame = with_heavy_index(left, keys.left, plan.keys, names)
-    r_frame = with_heavy_index(right, keys.right, plan.keys, names)
+    l_frame = with_heavy_index(left, keys.left, head, names)
+    r_frame = with_heavy_index(right, keys.right, head, names)
     hot = F.col(names("heavy")) >= 0
     l_hot = hot | keys.left.any_null
     helpers = (names("hash"), names("heavy"))
 
     def join(l_rows: DataFrame, r_rows: DataFrame) -> DataFrame:
-        return l_rows.join(r_rows, keys.on, plan.how)  # type: ignore[arg-type]
+        return l_rows.join(r_rows, keys.on, how)  # type: ignore[arg-type]
 
-    head = join(l_frame.where(l_hot).drop(*helpers), F.broadcast(r_frame.where(hot).drop(*helpers)))
+    hot_rows = join(l_frame.where(l_hot).drop(*helpers), F.broadcast(r_frame.where(hot).drop(*helpers)))
     rest = join(l_frame.where(~l_hot).drop(*helpers), r_frame.where(~hot).drop(*helpers))
-    return head.unionAll(rest)
+    return hot_rows.unionAll(rest)
 
 
 def _packed(df: DataFrame, keys: Keys, plan: JoinPlan, names: Names, side: str, free: Column | None) -> DataFrame:

@@ -51,14 +51,9 @@ def _columns(line: str) -> int:
 
 
 _TWICE = (
-    (
-        "it holds a limit or a sample, which may differ from one reading to the next",
-        r"\bLimit\b|\bSample\b|TakeOrdered",
-    ),
-    (
-        "it holds random or positional values",
-        r"\b(rand|randn|uuid|shuffle|randstr|uniform)\(|monotonically_increasing_id|SPARK_PARTITION_ID",
-    ),
+    ("it holds a limit or a sample, which may differ the second time", r"Limit\b|\bSample\b|TakeOrdered"),
+    ("it holds random values", r"\b(rand|randn|uuid|shuffle|randstr|uniform)\("),
+    ("it holds positions of rows", r"(?i)monotonically_increasing_id|spark_partition_id"),
     ("it is computed by Python", r"Python|InPandas|InArrow|ExistingRDD"),
     ("it is the result of a shuffle", r"Exchange|Join|Window"),
 )

@@ -1,0 +1,158 @@
+"""Profiles as data: bounds, merge, decay, JSON."""
+
+import datetime as dt
+from collections import Counter
+from decimal import Decimal
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from skewkit.errors import ArgumentError, ProfileError
+from skewkit.hashing.spark import xxhash64
+from skewkit.plan.explain import profile_text
+from skewkit.plan.joinplan import join_plan, rehashed
+from skewkit.plan.profile import HeavyKey, KeyProfile, empty_profile, named_heavy
+
+BUCKETS = 16
+
+
+def exact_profile(rows: list[int | None], theta: float = 0.1, name: str = "k", buckets: int = BUCKETS) -> KeyProfile:
+    """Return the exact profile of a column of ints, by counting."""
+    counts = Counter(row for row in rows if row is not None)
+    heavy, tail, tail_keys, unlisted = [], [0.0] * buckets, [0] * buckets, 0
+    for key, n in counts.items():
+        key_hash = xxhash64([key], ["int"])
+        if n >= theta * len(rows):
+            heavy.append(HeavyKey((key,), n, n, n, key_hash))
+        else:
+            tail[key_hash % buckets] += n
+            tail_keys[key_hash % buckets] += 1
+            unlisted = max(unlisted, n)
+    heavy.sort(key=lambda h: (-h.estimate, h.hash))
+    nulls = rows.count(None)
+    return KeyProfile(
+        (name,), ("int",), len(rows), nulls, tuple(heavy), (), tuple(tail), tuple(tail_keys), theta, unlisted
+    )
+
+
+columns = st.lists(st.one_of(st.none(), st.integers(0, 12)), max_size=80)
+
+
+@given(columns, columns)
+def test_merge_bounds_hold_for_the_union(a, b):
+    merged = exact_profile(a).merge(exact_profile(b))
+    counts = Counter(row for row in a + b if row is not None)
+    assert merged.rows == len(a + b)
+    assert merged.nulls == (a + b).count(None)
+    for h in merged.heavy:
+        assert h.low <= counts[h.key[0]] <= h.high
+    listed = {h.key[0] for h in merged.heavy}
+    assert all(n <= merged.unlisted for key, n in counts.items() if key not in listed)
+    assert sum(h.estimate for h in merged.heavy) + sum(merged.tail) + merged.nulls == pytest.approx(merged.rows)
+
+
+@given(columns, columns)
+def test_merge_does_not_depend_on_the_order(a, b):
+    first, second = exact_profile(a), exact_profile(b)
+    assert first.merge(second) == second.merge(first)
+
+
+@given(columns)
+def test_json_round_trip(rows):
+    profile = exact_profile(rows)
+    assert KeyProfile.from_json(profile.to_json()) == profile
+
+
+@pytest.mark.parametrize(
+    ("type_", "value"),
+    [
+        ("string", "naïve\0"),
+        ("binary", b"\x00\xff"),
+        ("date", dt.date(1969, 7, 20)),
+        ("timestamp", dt.datetime(2024, 2, 29, 12, 30, 0, 123456)),
+        ("decimal(38,4)", Decimal("-12345678901234567890.1234")),
+        ("double", float("inf")),
+        ("boolean", True),
+        ("interval day to second", dt.timedelta(days=-1, microseconds=5)),
+        ("array<int>", (1, None, 3)),
+        ("struct<a:int,b:array<binary>>", (None, (b"x",))),
+    ],
+)
+def test_json_keeps_keys_of_every_type(type_, value):
+    profile = named_heavy(("k",), (type_,), [(value,)])
+    assert KeyProfile.from_json(profile.to_json()).heavy == profile.heavy
+
+
+@given(columns, st.floats(0, 1))
+def test_decay_scales_everything(rows, alpha):
+    profile = exact_profile(rows)
+    faded = profile.decay(alpha)
+    assert faded.rows == pytest.approx(profile.rows * alpha)
+    assert sum(faded.tail) == pytest.approx(sum(profile.tail) * alpha)
+    for before, after in zip(profile.heavy, faded.heavy, strict=True):
+        assert after.estimate == pytest.approx(before.estimate * alpha)
+        assert after.low <= after.estimate <= after.high
+
+
+def test_merge_folds_the_larger_number_of_buckets():
+    rows = [1] * 50 + list(range(2, 52))
+    fine, coarse = exact_profile(rows, buckets=64), exact_profile(rows, buckets=16)
+    assert fine.merge(coarse).tail == tuple(2 * w for w in coarse.tail)
+
+
+def test_share():
+    profile = exact_profile([1] * 60 + [None] * 20 + list(range(2, 22)))
+    assert profile.share(1) == 0.6
+    assert 0 < profile.share(5) < profile.theta
+    with pytest.raises(ArgumentError, match="one value per column"):
+        profile.share(1, 2)
+
+
+def test_profiles_of_other_keys_do_not_merge():
+    with pytest.raises(ProfileError, match="different keys"):
+        exact_profile([1]).merge(exact_profile([1], name="other"))
+    for text in ("", "[1]", "{}", '{"skewkit_profile": 99}', '{"skewkit_profile": 1, "types": []}'):
+        with pytest.raises(ProfileError):
+            KeyProfile.from_json(text)
+    for alpha in (-0.1, 1.5):
+        with pytest.raises(ArgumentError, match="between 0 and 1"):
+            exact_profile([1]).decay(alpha)
+
+
+def test_text_names_keys_nulls_and_the_rest(capsys):
+    profile = exact_profile([7] * 60 + [None] * 20 + list(range(10, 30)))
+    text = profile_text(profile)
+    assert "7   60.00%  60" in text
+    assert "null   20.00%  20" in text
+    assert "all other keys   20.00%  20" in text
+    profile.show()
+    assert capsys.readouterr().out == text + "\n"
+    assert "no heavy key" in str(empty_profile(("k",), ("int",)))
+
+
+def test_a_profile_for_other_types_is_rehashed():
+    profile = exact_profile([1] * 9 + [2])
+    wider = rehashed(profile, ("bigint",))
+    assert [h.hash for h in wider.heavy] == [xxhash64([1], ["bigint"]), xxhash64([2], ["bigint"])]
+    assert sum(wider.tail) == sum(profile.tail)
+    assert rehashed(profile, ("map<int,int>",)).heavy == ()
+
+
+def test_the_larger_side_of_a_key_is_split_where_the_join_allows_it():
+    left = exact_profile([1] * 50 + [2] * 5 + list(range(3, 48)), theta=0.05)
+    right = exact_profile([2] * 60 + list(range(3, 43)), theta=0.05)
+    inner = join_plan(left, right, 4, how="inner")
+    assert {h.key[0]: side for h, side in zip(inner.keys.heavy, inner.split, strict=True)} == {1: "left", 2: "right"}
+    outer = join_plan(left, right, 4, how="left")
+    assert set(outer.split) == {"left"}
+    assert sum(inner.keys.loads) == pytest.approx(
+        50 + 5 * 60 + sum(max(a, b) for a, b in zip(left.tail, right.tail, strict=True))
+    )
+
+
+def test_plot_draws_the_heavy_keys():
+    matplotlib = pytest.importorskip("matplotlib")
+    matplotlib.use("Agg")
+    axes = exact_profile([7] * 60 + [None] * 20 + list(range(10, 30))).plot()
+    assert [bar.get_width() for bar in axes.patches] == [0.6, 0.2]

@@ -1,0 +1,165 @@
+"""Bad input: a leaf of SkewkitError that says what to do, before a job is started."""
+
+import pandas as pd
+import pytest
+from pyspark.sql import functions as F
+
+import skewkit
+from skewkit.errors import (
+    ArgumentError,
+    ArgumentTypeError,
+    ColumnNotFoundError,
+    KeyTypeError,
+    ProfileError,
+    SchemaError,
+    UnsupportedError,
+)
+
+
+@pytest.fixture(scope="module")
+def df(spark):
+    return spark.range(30_000).selectExpr("id % 3 k", "id v", "map(1, id) m", "parse_json('1') j")
+
+
+def wrong(frame):
+    return pd.DataFrame({"other": [1]})
+
+
+CASES = {
+    "unknown key": (lambda df: skewkit.skew_groupby(df, "kk"), ColumnNotFoundError, "did you mean 'k'"),
+    "unknown join key": (lambda df: skewkit.skew_join(df, df, "kk"), ColumnNotFoundError, "left key column 'kk'"),
+    "unknown aggregate column": (
+        lambda df: skewkit.skew_groupby(df, "k").agg(F.collect_set("vv")),
+        ColumnNotFoundError,
+        "`vv`",
+    ),
+    "column twice": (
+        lambda df: skewkit.skew_groupby(df.select("k", "k"), "k"),
+        ColumnNotFoundError,
+        "more than once",
+    ),
+    "no key": (lambda df: skewkit.skew_groupby(df), ArgumentError, "name at least one"),
+    "no frame": (lambda df: skewkit.skew_groupby("k", "k"), ArgumentTypeError, "DataFrame as its first argument"),
+    "map key": (lambda df: skewkit.skew_groupby(df, "m"), KeyTypeError, "map"),
+    "variant key": (lambda df: skewkit.skew_join(df, df, "j"), KeyTypeError, "variant"),
+    "unknown how": (lambda df: skewkit.skew_join(df, df, "k", "lefft"), ArgumentError, "did you mean 'left'"),
+    "cross join": (lambda df: skewkit.skew_join(df, df, "k", "cross"), UnsupportedError, "crossJoin"),
+    "empty on": (lambda df: skewkit.skew_join(df, df, []), ArgumentError, "at least one key"),
+    "on of another type": (lambda df: skewkit.skew_join(df, df, 3), ArgumentTypeError, "a list of names"),
+    "strategy of a full join": (
+        lambda df: skewkit.skew_join(df, df, "k", "full", strategy="salt"),
+        UnsupportedError,
+        "use 'auto' or 'native'",
+    ),
+    "no partitions": (lambda df: skewkit.skew_groupby(df, "k", partitions=0), ArgumentError, "at least 1"),
+    "negative partitions": (lambda df: skewkit.skew_join(df, df, "k", partitions=-2), ArgumentError, "at least 1"),
+    "partitions by name": (
+        lambda df: skewkit.skew_join(df, df, "k", partitions="8"),
+        ArgumentTypeError,
+        "whole number",
+    ),
+    "unknown strategy": (
+        lambda df: skewkit.skew_groupby(df, "k", strategy="w_choice"),
+        ArgumentError,
+        "did you mean 'w_choices'",
+    ),
+    "unknown join strategy": (lambda df: skewkit.skew_join(df, df, "k", strategy="salted"), ArgumentError, "'salt'"),
+    "profile of other keys": (
+        lambda df: skewkit.skew_groupby(df, "k", profile=profile_of("v")),
+        ProfileError,
+        r"of the keys \['v'\]",
+    ),
+    "profile of another type": (
+        lambda df: skewkit.skew_groupby(df, "k", profile="k"),
+        ArgumentTypeError,
+        "get one from skew_profile",
+    ),
+    "profile and heavy": (
+        lambda df: skewkit.skew_groupby(df, "k", profile=profile_of("k"), heavy=[1]),
+        ArgumentError,
+        "not both",
+    ),
+    "right profile alone": (
+        lambda df: skewkit.skew_join(df, df, "k", right_profile=profile_of("k")),
+        ArgumentError,
+        "give that one too",
+    ),
+    "heavy no list": (lambda df: skewkit.skew_groupby(df, "k", heavy="1"), ArgumentTypeError, r"heavy=\['1'\]"),
+    "heavy too wide": (lambda df: skewkit.skew_groupby(df, "k", heavy=[(1, 2)]), ArgumentError, "1 column"),
+    "heavy of another type": (lambda df: skewkit.skew_groupby(df, "k", heavy=["UK"]), ArgumentError, "bigint"),
+    "nothing to aggregate": (lambda df: skewkit.skew_groupby(df, "k").agg(), ArgumentError, "F.collect_set"),
+    "aggregate by name": (lambda df: skewkit.skew_groupby(df, "k").agg("v"), ArgumentTypeError, "takes Columns"),
+    "function with other columns": (
+        lambda df: skewkit.skew_groupby(df, "k").applyInPandas(wrong, "k bigint, n bigint"),
+        SchemaError,
+        r"missing \['k', 'n'\]",
+    ),
+    "function that returns no frame": (
+        lambda df: skewkit.skew_groupby(df, "k").applyInPandas(lambda frame: 3, "k bigint", merge=wrong),
+        SchemaError,
+        "int, not a pandas DataFrame",
+    ),
+    "function of three arguments": (
+        lambda df: skewkit.skew_groupby(df, "k").applyInPandas(lambda a, b, c: a, "k bigint"),
+        ArgumentTypeError,
+        r"\(key, frame\)",
+    ),
+    "no function": (
+        lambda df: skewkit.skew_groupby(df, "k").applyInPandas("f", "k bigint"),
+        ArgumentTypeError,
+        "expected a function",
+    ),
+    "frame of somebody else": (lambda df: skewkit.explain(df), ArgumentError, "not returned by skewkit"),
+    "stream": (
+        lambda df: skewkit.skew_groupby(df.sparkSession.readStream.format("rate").load(), "value"),
+        UnsupportedError,
+        "foreachBatch",
+    ),
+}
+
+
+def profile_of(key: str) -> skewkit.KeyProfile:
+    from skewkit.plan.profile import empty_profile
+
+    return empty_profile((key,), ("bigint",))
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_is_refused_before_a_job(spark, df, case):
+    call, error, message = CASES[case]
+    context = spark.sparkContext
+    context.setJobGroup(case, case)
+    with pytest.raises(error, match=message) as caught:
+        call(df)
+    assert isinstance(caught.value, skewkit.SkewkitError)
+    assert context.statusTracker().getJobIdsForGroup(case) == []
+    context.setJobGroup("none", "none")
+
+
+def test_a_bad_setting_is_named(spark, df):
+    from tests.conftest import conf
+
+    with conf(spark, "spark.skewkit.minRows", "many"), pytest.raises(ArgumentError, match=r"spark\.skewkit\.minRows"):
+        skewkit.skew_groupby(df, "k").agg(F.collect_set("v"))
+    with conf(spark, "spark.skewkit.checkFunctions", "false"):
+        skewkit.skew_groupby(df, "k").applyInPandas(wrong, "k bigint, n bigint")
+
+
+def test_functions_that_cannot_judge_made_up_rows_are_let_through(df):
+    def picky(frame):
+        if frame["v"].max() < 10:
+            raise ValueError("too small")
+        return frame[["k"]].head(1)
+
+    assert skewkit.skew_groupby(df, "k").applyInPandas(picky, "k bigint").count() == 3
+
+
+def test_nothing_outlives_a_call(spark, df):
+    before = {row["key"]: row["value"] for row in spark.sql("SET").collect()}
+    tables = [table.name for table in spark.catalog.listTables()]
+    columns = df.columns
+    skewkit.skew_join(df, df.select("k").distinct(), "k", strategy="salt").count()
+    skewkit.skew_groupby(df, "k", strategy="wrap").agg(F.collect_list("v")).count()
+    assert {row["key"]: row["value"] for row in spark.sql("SET").collect()} == before
+    assert [table.name for table in spark.catalog.listTables()] == tables
+    assert df.columns == columns

@@ -1,0 +1,51 @@
+"""Rows per partition within 5 % of even at n = 32, for Zipf keys and for real ones."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from pyspark.sql import functions as F
+
+import skewkit
+from skewkit.simulator.streams import zipf
+from skewkit.testing import partition_rows
+
+N = 32
+DATA = Path(__file__).parents[3] / "shared" / "data"
+REAL = [
+    ("retail_lines", "Country"),
+    ("retail_lines", "CustomerID"),
+    ("tate_artworks", "artist_id"),
+    ("tate_artwork_subjects", "subject"),
+    ("git_changes", "author"),
+    ("git_changes", "dir"),
+    ("git_changes", "commit"),
+]
+
+
+def assert_even(df, key):
+    dimension = df.select(key).distinct().withColumn("found", F.lit(True))
+    joined = skewkit.skew_join(df, dimension, key, strategy="salt", partitions=N)
+    rows = partition_rows(joined)
+    mean = df.where(F.col(key).isNotNull()).count() / N
+    assert sum(rows) == pytest.approx(mean * N)
+    assert len(rows) == N
+    assert max(rows) <= 1.05 * mean
+    assert min(rows) >= 0.95 * mean
+
+
+@pytest.mark.parametrize("z", [0.8, 1.2, 1.6, 2.0])
+def test_zipf(spark, tmp_path, z):
+    import pandas as pd
+
+    keys = np.asarray(zipf(400_000, keys=10_000, exponent=z, seed=7))
+    pd.DataFrame({"k": keys, "v": np.arange(keys.size)}).to_parquet(tmp_path / "zipf.parquet", row_group_size=100_000)
+    assert_even(spark.read.parquet(str(tmp_path / "zipf.parquet")), "k")
+
+
+@pytest.mark.parametrize(("table", "key"), REAL)
+def test_real_keys(spark, table, key):
+    file = DATA / f"{table}.parquet"
+    if not file.is_file():
+        pytest.skip(f"{table}.parquet is not at hand; the Zipf keys above stand for it")
+    assert_even(spark.read.parquet(str(file)), key)

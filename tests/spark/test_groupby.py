@@ -1,0 +1,227 @@
+"""`skew_groupby` returns the rows, columns and types of `DataFrame.groupBy`; hot groups are computed in parts."""
+
+import pandas as pd
+import pytest
+from pyspark.sql import functions as F
+
+import skewkit
+from skewkit.plan.schemes import SCHEMES
+from skewkit.spark.compat import explained
+from skewkit.testing import assert_same_rows
+
+pytestmark = pytest.mark.connect
+
+
+def lists():
+    """Return aggregates with large states, and some that Spark combines, beside them."""
+    return [
+        F.collect_list("v").alias("vs"),
+        F.collect_set("v").alias("set"),
+        F.sum("v"),
+        F.count("*").alias("n"),
+        F.mean("v"),
+        F.min("s"),
+        F.max("s").alias("S"),
+    ]
+
+
+@pytest.fixture(scope="module")
+def facts(skewed):
+    return skewed(3000)
+
+
+def spread(key, frame):
+    """Return one row per key: the key, its rows, the sum and the greatest value."""
+    return pd.DataFrame({"k": [key[0]], "n": [len(frame)], "total": [frame["v"].sum()], "top": [frame["v"].max()]})
+
+
+def together(frame):
+    """Merge what `spread` returned."""
+    return frame.groupby("k", as_index=False, dropna=False).agg({"n": "sum", "total": "sum", "top": "max"})
+
+
+SPREAD = "k bigint, n bigint, total bigint, top bigint"
+
+
+@pytest.mark.parametrize("strategy", ["auto", "native", *SCHEMES])
+def test_aggregates(facts, strategy, adaptive):
+    grouped = skewkit.skew_groupby(facts, "k", strategy=strategy).agg(*lists())
+    assert assert_same_rows(grouped, facts.groupBy("k").agg(*lists()), unordered=("vs", "set")) > 290
+    if strategy != "auto":
+        assert f"strategy   {strategy}" in skewkit.explain(grouped)
+
+
+@pytest.mark.parametrize("strategy", ["auto", "native", *SCHEMES])
+@pytest.mark.parametrize("merge", [None, together], ids=["whole", "merge"])
+def test_group_functions(facts, strategy, merge):
+    grouped = skewkit.skew_groupby(facts, "k", strategy=strategy).applyInPandas(spread, SPREAD, merge=merge)
+    assert_same_rows(grouped, facts.groupBy("k").applyInPandas(spread, SPREAD))
+
+
+def test_a_hot_group_is_cut_and_merged_once(spark, facts):
+    from tests.conftest import conf
+
+    def part(frame):
+        return pd.DataFrame({"k": frame["k"].iloc[:1], "rows": [len(frame)], "parts": [1], "merges": [0]})
+
+    def merge(key, frame):
+        return pd.DataFrame(
+            {"k": [key[0]], "rows": [frame["rows"].sum()], "parts": [len(frame)], "merges": [frame["merges"].sum() + 1]}
+        )
+
+    schema = "k bigint, rows bigint, parts bigint, merges bigint"
+    with conf(spark, "spark.skewkit.groupRows", "100"):
+        grouped = skewkit.skew_groupby(facts, "k", strategy="wrap").applyInPandas(part, schema, merge=merge)
+    by_key = {row.k: row for row in grouped.collect()}
+    truth = {row.k: row["count"] for row in facts.groupBy("k").count().collect()}
+    assert {key: row.rows for key, row in by_key.items()} == truth
+    assert by_key[0].parts >= truth[0] / 100, "sub-groups of about 100 rows"
+    assert by_key[0].merges == 1
+    assert by_key[None].merges == 1, "a hot null key is a key like any other"
+    assert all(by_key[key].merges == 0 for key in truth if truth[key] < 20), "cold keys see no merge"
+
+
+def test_group_functions_keep_what_spark_gives_them(spark):
+    df = spark.range(400).selectExpr(
+        "if(id < 300, 'hot', cast(id as string)) k",
+        "if(id % 7 = 0, null, 9007199254740993 + id) big",
+        "timestamp_ntz'2024-01-01' + make_dt_interval(0, id) at",
+        "array(id) list",
+    )
+
+    def keep(frame):
+        return frame[["at", "k", "list"]].assign(nulls=frame["big"].isna().sum())
+
+    def first_of(frame):
+        return frame.sort_values("at").assign(nulls=frame["nulls"].groupby(frame["nulls"].index).first().sum())
+
+    schema = "k string, list array<bigint>, at timestamp_ntz, nulls bigint"
+    plain = df.groupBy("k").applyInPandas(keep, schema).drop("nulls")
+    ours = skewkit.skew_groupby(df, "k", strategy="wrap").applyInPandas(keep, schema, merge=first_of).drop("nulls")
+    assert assert_same_rows(ours, plain) == 400
+
+
+@pytest.mark.parametrize("strategy", ["auto", "wrap"])
+def test_positional_and_empty_results(facts, strategy):
+    def positional(frame):
+        return pd.DataFrame({0: frame["k"].iloc[:1], 1: [len(frame)]}) if len(frame) > 20 else pd.DataFrame()
+
+    plain = facts.groupBy("k").applyInPandas(positional, "k bigint, n bigint")
+    ours = skewkit.skew_groupby(facts, "k", strategy=strategy).applyInPandas(positional, "k bigint, n bigint")
+    assert_same_rows(ours, plain)
+
+
+@pytest.mark.parametrize("strategy", ["auto", "wrap"])
+@pytest.mark.parametrize(
+    ("shorthand", "columns"),
+    [("count", ()), ("sum", ("v",)), ("avg", ()), ("mean", ("v",)), ("min", ("v", "k")), ("max", ())],
+)
+def test_shorthands(facts, shorthand, columns, strategy):
+    numeric = facts.drop("s")
+    ours = getattr(skewkit.skew_groupby(numeric, "k", strategy=strategy), shorthand)(*columns)
+    plain = getattr(numeric.groupBy("k"), shorthand)(*columns)
+    assert_same_rows(ours, plain)
+
+
+def test_what_spark_combines_itself_stays_native(facts):
+    grouped = skewkit.skew_groupby(facts, "k").agg(F.sum("v"), F.count("*"))
+    assert "Spark combines sum, count before the shuffle" in skewkit.explain(grouped)
+
+
+@pytest.mark.parametrize(
+    "expr",
+    [
+        lambda: F.percentile_approx("v", 0.5).alias("x"),
+        lambda: (F.sum("v") / F.count("v")).alias("x"),
+        lambda: F.count_distinct("v").alias("x"),
+        lambda: F.expr("max(v) + 1").alias("x"),
+        lambda: F.avg(F.col("v").cast("decimal(10,2)")).alias("x"),
+    ],
+)
+def test_what_cannot_be_split_is_computed_natively(facts, expr):
+    exprs = F.collect_set("v").alias("set"), expr()
+    grouped = skewkit.skew_groupby(facts, "k", strategy="wrap").agg(*exprs)
+    assert_same_rows(grouped, facts.groupBy("k").agg(*exprs), unordered=("set",))
+    assert "strategy   native" in skewkit.explain(grouped)
+
+
+def test_dicts_are_taken_as_spark_takes_them(facts):
+    assert_same_rows(skewkit.skew_groupby(facts, "k").agg({"v": "max"}), facts.groupBy("k").agg({"v": "max"}))
+
+
+@pytest.mark.parametrize(
+    ("keys", "values"),
+    [
+        (lambda: ["k", "s"], "v"),
+        (lambda: [F.col("k") % 2], "s"),
+        (lambda: [F.upper("s").alias("S"), "k"], "v"),
+        (lambda: ["f"], "f"),
+        (lambda: ["st"], "d"),
+    ],
+)
+def test_keys_and_values_of_other_types(facts, keys, values):
+    df = facts.selectExpr(
+        "*",
+        "if(k = 0, double('NaN'), if(k = 1, double('-0.0'), if(k = 2, double('0.0'), double(k)))) f",
+        "struct(k, if(k = 1, null, 1) as one) st",
+        "cast(v as decimal(20,2)) d",
+    )
+    exprs = F.collect_set(values).alias("set"), F.collect_list(values).alias("list"), F.count(values).alias("n")
+    ours = skewkit.skew_groupby(df, *keys(), strategy="wrap").agg(*exprs)
+    assert_same_rows(ours, df.groupBy(*keys()).agg(*exprs), unordered=("set", "list"))
+
+
+def test_sums_of_decimals_keep_their_type(facts):
+    df = facts.withColumn("d", F.col("v").cast("decimal(20,2)"))
+    exprs = F.sum("d"), F.collect_list("d").alias("ds")
+    ours = skewkit.skew_groupby(df, "k", strategy="wrap").agg(*exprs)
+    assert_same_rows(ours, df.groupBy("k").agg(*exprs), unordered=("ds",))
+
+
+def test_any_profile_gives_the_same_rows(spark, facts):
+    expected = facts.groupBy("k").agg(*lists())
+    true = skewkit.skew_profile(facts, "k")
+    old = skewkit.skew_profile(spark.range(50).selectExpr("id % 3 + 5 k"), "k", partitions=3)
+    for arguments in ({"profile": true}, {"profile": old}, {"profile": true.decay(0)}, {"heavy": [0, None, 77]}):
+        ours = skewkit.skew_groupby(facts, "k", strategy="wrap", **arguments).agg(*lists())
+        assert_same_rows(ours, expected, unordered=("vs", "set"))
+
+
+def test_frames_that_hold_nothing_but_the_key(facts):
+    only = facts.select("k")
+    ours = skewkit.skew_groupby(only, "k", strategy="wrap").agg(F.collect_list("k").alias("ks"))
+    assert_same_rows(ours, only.groupBy("k").agg(F.collect_list("k").alias("ks")))
+
+
+def test_odd_names_and_doubled_columns(facts):
+    odd = facts.toDF("a.b", "_skew_heavy", "x y`z").select("*", F.col("`_skew_heavy`").alias("_skew_heavy"))
+    ours = skewkit.skew_groupby(odd, "`a.b`", strategy="wrap").agg(F.collect_set("`x y``z`").alias("set"))
+    assert_same_rows(ours, odd.groupBy("`a.b`").agg(F.collect_set("`x y``z`").alias("set")), unordered=("set",))
+
+
+def test_payloads_without_a_hash(facts):
+    df = facts.withColumn("m", F.create_map("s", "v"))
+    ours = skewkit.skew_groupby(df, "k", strategy="wrap").agg(F.collect_list("m").alias("ms"))
+    plain = df.groupBy("k").agg(F.collect_list("m").alias("ms"))
+    assert_same_rows(ours.select("k", F.explode("ms").alias("m")), plain.select("k", F.explode("ms").alias("m")))
+
+
+def test_collated_keys_are_left_to_spark(spark):
+    df = spark.range(100).selectExpr("if(id % 2 = 0, 'A', 'a') collate utf8_lcase k", "id v")
+    ours = skewkit.skew_groupby(df, "k").agg(F.collect_set("v").alias("set"))
+    assert ours.count() == 1
+    assert "collation" in skewkit.explain(ours)
+    with pytest.raises(skewkit.SkewkitError, match="collation"):
+        skewkit.skew_groupby(df, "k", strategy="wrap")
+
+
+def test_both_branches_share_one_exchange(facts, connect):
+    if connect:
+        pytest.skip("the executed plan is read from a classic frame")
+    grouped = skewkit.skew_groupby(facts, "k", strategy="wrap", partitions=4).agg(F.collect_list("v").alias("vs"))
+    grouped.collect()
+    plan = explained(grouped, "EXTENDED").rpartition("== Physical Plan ==")[2]
+    assert "ReusedExchange" in plan or plan.count("REPARTITION_BY_NUM") == 2
+    assert "rand(" not in plan.lower()
+    assert "Python" not in plan
+    assert plan.count("ENSURE_REQUIREMENTS") == 1, "only the merge of the hot keys adds an exchange"
