@@ -15,12 +15,13 @@ TABLES = {"lines": "retail_lines", "customers": "retail_dim_customer", "stock": 
 DEFAULT_FOLDER = Path(__file__).parents[2] / "shared" / "data"
 
 
-def read(spark: SparkSession, rows: int = 200_000) -> tuple[dict[str, DataFrame], str]:
+def read(spark: SparkSession, rows: int | None = None) -> tuple[dict[str, DataFrame], str]:
     """Return the three tables and a sentence that says where they come from."""
     folder = Path(os.environ.get("SKEWKIT_DATA", DEFAULT_FOLDER))
     if (folder / "retail_lines.parquet").is_file():
         tables = {name: spark.read.parquet(str(folder / f"{file}.parquet")) for name, file in TABLES.items()}
         return tables, "UCI Online Retail, real order lines (CC BY 4.0)"
+    rows = rows or int(os.environ.get("SKEWKIT_DEMO_ROWS", "200000"))
     return made_up(spark, rows), f"made-up data of the same shape ({rows:,} lines), as the real files are not here"
 
 

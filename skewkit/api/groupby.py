@@ -19,7 +19,7 @@ from skewkit.api.common import (
     measured,
     option,
 )
-from skewkit.api.groupfunction import check_function, is_plain
+from skewkit.api.groupfunction import check_arguments, check_function, is_plain
 from skewkit.errors import ArgumentError, ArgumentTypeError, UnsupportedError
 from skewkit.plan.choice import Choice, cold_reason, hot_reason
 from skewkit.plan.joinplan import rehashed
@@ -192,8 +192,8 @@ class SkewGroupedData:
             ArgumentTypeError: `func` or `merge` is not a function of one or two arguments.
         """
         for what, function in (("func", func), ("merge", merge)):
-            if function is not None and not callable(function):
-                raise ArgumentTypeError(f"{what} is {type(function).__name__} {function!r}; expected a function")
+            if function is not None or what == "func":
+                check_arguments(what, function)
         native = analysed(lambda: self._df.groupBy(*self._keys.columns).applyInPandas(func, schema))
         if option(self._df, "checkFunctions"):
             check_function(func, self._df.schema, native.schema, self._keys.names)

@@ -19,6 +19,19 @@ def is_plain(func: Callable[..., Any]) -> bool:
     return not any("Iterator" in str(hint) for hint in getattr(func, "__annotations__", {}).values())
 
 
+def check_arguments(what: str, func: object) -> None:
+    """Check that a group function can be called as func(frame) or func(key, frame).
+
+    Raises:
+        ArgumentTypeError: it is no function, or takes neither one nor two arguments.
+    """
+    if not callable(func):
+        raise ArgumentTypeError(f"{what} is {type(func).__name__} {func!r}; expected a function")
+    count = len(inspect.getfullargspec(func).args)
+    if count not in (1, 2):
+        raise ArgumentTypeError(f"{what} {_name(func)} takes {count} arguments; expected (frame) or (key, frame)")
+
+
 def check_function(func: Callable[..., Any], rows: StructType, schema: StructType, keys: Sequence[str]) -> None:
     """Try a group function on made-up rows, two and one, and compare what it returns with its schema.
 
@@ -27,15 +40,9 @@ def check_function(func: Callable[..., Any], rows: StructType, schema: StructTyp
 
     Raises:
         SchemaError: it returned no frame, or a frame whose columns are not those of the schema, both times.
-        ArgumentTypeError: it takes neither one nor two arguments.
     """
     if not is_plain(func):
         return
-    count = len(inspect.getfullargspec(func).args)
-    if count not in (1, 2):
-        raise ArgumentTypeError(
-            f"group function {_name(func)} takes {count} arguments; expected (frame) or (key, frame)"
-        )
     wrong = [_mismatch(func, fake_rows(rows, size), schema.names, keys) for size in (2, 1)]
     if wrong[0] and wrong[1]:
         raise SchemaError(

@@ -34,7 +34,7 @@ CASES = {
         "`vv`",
     ),
     "column twice": (
-        lambda df: skewkit.skew_groupby(df.select("k", "k"), "k"),
+        lambda df: skewkit.skew_groupby(df.select("k", F.col("v").alias("k")), "k"),
         ColumnNotFoundError,
         "more than once",
     ),

@@ -1,0 +1,91 @@
+"""The main job as users run it: in a process of its own, on a classic and on a Connect session."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+STEPS = (
+    "1. Order lines",
+    "United Kingdom",
+    "3. Revenue per country",
+    "strategy   wrap",
+    "4. The products",
+    "5. Lines with their customers",
+    "strategy   salt",
+    "rows per partition, skewkit",
+    "6. Lines with their products",
+    "registered: skew_bucket, skew_route, skew_salt",
+    "lines_with_customers: ",
+    "Done in ",
+)
+
+
+def run_job(folder: Path, *arguments: str, **environment: str) -> str:
+    """Run the job and return what it printed; nothing but the job's own lines may be there."""
+    job = subprocess.run(
+        [sys.executable, str(ROOT / "examples" / "main_job.py"), "--folder", str(folder), *arguments],
+        capture_output=True,
+        text=True,
+        timeout=280,
+        cwd=folder,
+        env={**os.environ, "PYSPARK_PYTHON": sys.executable, **environment},
+        check=False,
+    )
+    assert job.returncode == 0, job.stderr[-3000:]
+    assert job.stderr == "", "no warnings, no log lines"
+    return job.stdout
+
+
+@pytest.mark.delta
+def test_on_a_classic_session(tmp_path):
+    printed = run_job(tmp_path)
+    assert [step for step in STEPS if step not in printed] == []
+    assert printed.count("rows as plain Spark") == 5
+    assert (tmp_path / "revenue" / "_delta_log").is_dir()
+
+
+@pytest.mark.delta
+def test_on_a_connect_session_with_made_up_data_and_again(tmp_path):
+    for _ in range(2):
+        printed = run_job(tmp_path, "--connect", SKEWKIT_DATA="nowhere", SKEWKIT_DEMO_ROWS="30000")
+        assert [step for step in STEPS if step not in printed] == []
+        assert printed.count("rows as plain Spark") == 5
+        assert "made-up data of the same shape (30,000 lines)" in printed
+
+
+def test_without_java_there_is_one_sentence(tmp_path):
+    job = subprocess.run(
+        [sys.executable, str(ROOT / "examples" / "main_job.py"), "--folder", str(tmp_path)],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        cwd=tmp_path,
+        env={"PATH": "/nowhere", "JAVA_HOME": "", "HOME": str(tmp_path), "PYSPARK_PYTHON": sys.executable},
+        check=False,
+    )
+    assert job.returncode == 1
+    assert "Traceback" not in job.stderr
+    assert "install Java 17 or later" in job.stderr
+    assert len(job.stderr.strip().splitlines()) == 1
+
+
+def test_a_delta_jar_out_of_reach_is_one_sentence(tmp_path):
+    # An empty home has no jars kept from before, and the only repository it may ask is not there.
+    settings = tmp_path / "ivy.xml"
+    settings.write_text(
+        '<ivysettings><settings defaultResolver="none"/><resolvers><ibiblio name="none" m2compatible="true" '
+        'root="http://127.0.0.1:9/"/></resolvers></ivysettings>'
+    )
+    code = (
+        "from skewkit.testing import local_session\n"
+        f"local_session(delta=True, confs={{'spark.jars.ivySettings': {str(settings)!r}, "
+        f"'spark.jars.ivy': {str(tmp_path / 'ivy')!r}}})"
+    )
+    job = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=120, cwd=tmp_path, check=False
+    )
+    assert "EnvironmentProblem: The jars of Delta Lake could not be fetched" in job.stderr
