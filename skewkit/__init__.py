@@ -56,7 +56,7 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name in _HOMES:
         return getattr(import_module(_HOMES[name]), name)
-    if name in ("delta", "partitioners", "simulator", "testing"):
+    if name in ("partitioners", "simulator", "testing"):
         return import_module(f"skewkit.{name}")
     raise AttributeError(f"module 'skewkit' has no attribute {name!r}")
 

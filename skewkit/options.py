@@ -1,55 +1,57 @@
-"""Settings: an argument, else the session conf `spark.skewkit.*`, else the default."""
+"""Settings: the session conf `spark.skewkit.*` where it is set, else the default; read once, before any job."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from types import MappingProxyType
+from collections.abc import Callable
+from dataclasses import dataclass, field, fields
+from typing import Any
 
-from skewkit.errors import ArgumentError, nearest
+from skewkit.errors import ArgumentError
 
 PREFIX = "spark.skewkit."
 
 
+def _setting(conf: str, default: float | int | bool, meaning: str) -> Any:
+    return field(default=default, metadata={"conf": PREFIX + conf, "meaning": meaning})
+
+
 @dataclass(frozen=True)
-class Setting:
-    """A setting's default and what it means; its type is the default's."""
+class Settings:
+    """What it takes for `auto` to act, and the sizes that operators keep to.
 
-    default: float | int | bool
-    meaning: str
+    >>> Settings().min_straggler
+    1.5
+    """
 
-
-SETTINGS: Mapping[str, Setting] = MappingProxyType(
-    {
-        "minStraggler": Setting(1.5, "auto: least expected longest task of plain Spark, in mean tasks, to act"),
-        "minRows": Setting(20_000, "auto: frames with fewer rows stay native"),
-        "broadcastRows": Setting(100_000, "auto: most rows of the other side's hot keys that are broadcast"),
-        "broadcastShare": Setting(0.12, "auto: least share of hot rows for broadcast_head"),
-        "hashJoinRows": Setting(2_000_000, "salt: most rows of a build partition for a shuffled hash join"),
-        "groupRows": Setting(1_000_000, "applyInPandas with merge: most rows of one sub-group"),
-        "sampleRows": Setting(10_000, "skew_profile: rows to sample per partition of the plan"),
-        "checkFunctions": Setting(True, "group functions: try them on two made-up rows before a job starts"),
-    }
-)
+    min_straggler: float = _setting("minStraggler", 1.5, "auto: least longest task of plain Spark, in mean tasks")
+    min_rows: int = _setting("minRows", 20_000, "auto: frames with fewer rows stay native")
+    min_distinct: float = _setting("minDistinct", 0.05, "auto: least distinct values per row to cut a collect_set")
+    broadcast_rows: int = _setting("broadcastRows", 100_000, "broadcast_head: most rows of the broadcast")
+    broadcast_share: float = _setting("broadcastShare", 0.12, "auto: least share of hot rows for broadcast_head")
+    hash_join_rows: int = _setting("hashJoinRows", 2_000_000, "salt: most rows a partition to build a hash table of")
+    group_rows: int = _setting("groupRows", 1_000_000, "applyInPandas with merge: most rows of a sub-group")
+    sample_rows: int = _setting("sampleRows", 10_000, "skew_profile: rows to sample per partition of the plan")
+    check_functions: bool = _setting("checkFunctions", True, "try group functions on made-up rows before a job")
 
 
-def setting(name: str, conf: Callable[[str], str | None], argument: float | int | bool | None = None) -> float:
-    """Return the value of a setting; `conf` looks up a session conf and returns None where it is not set.
+def read_settings(conf: Callable[[str], str | None]) -> Settings:
+    """Return the settings of a session; `conf` looks up a session conf and returns None where it is not set.
 
     Raises:
-        ArgumentError: the setting is unknown, or the conf's text is no value of its type, or is negative.
+        ArgumentError: a conf's text is no value of its setting's type, or is negative.
 
-    >>> setting("minRows", {"spark.skewkit.minRows": "5"}.get)
+    >>> read_settings({"spark.skewkit.minRows": "5"}.get).min_rows
     5
     """
-    if name not in SETTINGS:
-        raise ArgumentError(f"unknown setting {name!r}: {nearest(name, SETTINGS)}")
-    default = SETTINGS[name].default
-    if argument is not None:
-        return argument
-    text = conf(PREFIX + name)
-    if text is None:
-        return default
+    values = {}
+    for each in fields(Settings):
+        text = conf(each.metadata["conf"])
+        if text is not None:
+            values[each.name] = _parsed(each.metadata, each.default, text)
+    return Settings(**values)
+
+
+def _parsed(about: Any, default: Any, text: str) -> Any:
     try:
         if isinstance(default, bool):
             return {"true": True, "false": False}[text.strip().lower()]
@@ -59,6 +61,5 @@ def setting(name: str, conf: Callable[[str], str | None], argument: float | int 
         return value
     except (KeyError, ValueError) as error:
         raise ArgumentError(
-            f"{PREFIX}{name} is {text!r}; expected a {type(default).__name__} such as {default} "
-            f"({SETTINGS[name].meaning})"
+            f"{about['conf']} is {text!r}; expected a {type(default).__name__} such as {default} ({about['meaning']})"
         ) from error

@@ -3,19 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from pyspark.errors import AnalysisException
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 
-from skewkit.errors import ArgumentError, ArgumentTypeError, ColumnNotFoundError, ProfileError, nearest
-from skewkit.options import setting
+from skewkit.errors import (
+    ArgumentError,
+    ArgumentTypeError,
+    ColumnNotFoundError,
+    ProfileError,
+    SkewkitError,
+    UnsupportedError,
+    nearest,
+)
+from skewkit.options import Settings, read_settings
 from skewkit.partitioners.checks import whole_number
-from skewkit.plan.choice import Limits
 from skewkit.plan.profile import KeyProfile, named_heavy
 from skewkit.spark.compat import conf_reader, default_partitions, is_frame
 from skewkit.spark.keys import Keys
-from skewkit.spark.profiling import Task, auto_fraction, profile
+from skewkit.spark.profiling import Found, Task, auto_fraction, profile
 
 
 def check_frame(df: object, what: str) -> DataFrame:
@@ -23,6 +31,15 @@ def check_frame(df: object, what: str) -> DataFrame:
     if not is_frame(df):
         raise ArgumentTypeError(f"{what} takes a DataFrame as its first argument, not {type(df).__name__} {df!r}")
     return df  # type: ignore[return-value]
+
+
+def check_batch(df: DataFrame, what: str) -> None:
+    """Refuse a stream."""
+    if df.isStreaming:
+        raise UnsupportedError(
+            f"{what} takes batch frames and this one is a stream; use it inside foreachBatch, where every "
+            "micro-batch is a batch frame"
+        )
 
 
 def check_partitions(df: DataFrame, partitions: int | None) -> int:
@@ -37,19 +54,9 @@ def check_strategy(strategy: str, valid: Iterable[str]) -> str:
     return strategy
 
 
-def option(df: DataFrame, name: str) -> float:
-    """Return a setting from the session conf of a frame, or its default."""
-    return setting(name, conf_reader(df.sparkSession))
-
-
-def limits(df: DataFrame) -> Limits:
-    """Return what it takes for `auto` to act, from the session conf of a frame."""
-    return Limits(
-        min_straggler=option(df, "minStraggler"),
-        min_rows=int(option(df, "minRows")),
-        broadcast_rows=int(option(df, "broadcastRows")),
-        broadcast_share=option(df, "broadcastShare"),
-    )
+def settings_of(df: DataFrame) -> Settings:
+    """Return the settings of a frame's session; operators ask once, before any job."""
+    return read_settings(conf_reader(df.sparkSession))
 
 
 def analysed(build: Callable[[], DataFrame]) -> DataFrame:
@@ -92,8 +99,8 @@ def given_profile(given: KeyProfile | None, heavy: Sequence[Any] | None, keys: K
     if heavy is not None:
         try:
             return named_heavy(keys.names, keys.types, heavy_values(heavy, keys))
-        except (AttributeError, ValueError, ArithmeticError) as error:
-            if isinstance(error, ArgumentError):
+        except (AttributeError, TypeError, ValueError, ArithmeticError) as error:
+            if isinstance(error, SkewkitError):
                 raise
             types = dict(zip(keys.names, keys.types, strict=True))
             raise ArgumentError(f"a value of heavy={heavy!r} does not fit the key types {types}") from error
@@ -109,8 +116,24 @@ def given_profile(given: KeyProfile | None, heavy: Sequence[Any] | None, keys: K
     return given
 
 
-def measured(sides: Sequence[tuple[DataFrame, Keys]], partitions: int) -> list[KeyProfile]:
-    """Profile one or two frames in one query, from samples sized for the number of partitions."""
-    wanted = option(sides[0][0], "sampleRows") * partitions
+def stale_note(profile: KeyProfile, partitions: int) -> tuple[str, ...]:
+    """Return a note for `explain` if the profile was taken for so few partitions that it may miss heavy keys."""
+    if profile.named or profile.theta <= 1.01 / (5 * partitions):
+        return ()
+    return (
+        f"the profile lists keys from {profile.theta:.2%} of the rows on, as for {1 / (5 * profile.theta):.0f} "
+        f"partitions; take it with partitions={partitions} to see the smaller ones",
+    )
+
+
+def measured(
+    sides: Sequence[tuple[DataFrame, Keys]], partitions: int, settings: Settings, value: Column | None = None
+) -> list[Found]:
+    """Profile one or two frames in one query, from samples sized for the number of partitions.
+
+    With `value`, the distinct values of that column of the first frame are estimated, too.
+    """
+    wanted = settings.sample_rows * partitions
     tasks = [Task(df, keys, auto_fraction(df.select(*keys.columns), wanted)) for df, keys in sides]
+    tasks[0] = replace(tasks[0], value=value)
     return profile(tasks, partitions, wanted)

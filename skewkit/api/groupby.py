@@ -11,16 +11,18 @@ from pyspark.sql.types import NumericType, StructType
 
 from skewkit.api.common import (
     analysed,
+    check_batch,
     check_frame,
     check_partitions,
     check_strategy,
     given_profile,
-    limits,
     measured,
-    option,
+    settings_of,
+    stale_note,
 )
 from skewkit.api.groupfunction import check_arguments, check_function, is_plain
 from skewkit.errors import ArgumentError, ArgumentTypeError, UnsupportedError
+from skewkit.options import Settings
 from skewkit.plan.choice import Choice, cold_reason, hot_reason
 from skewkit.plan.joinplan import rehashed
 from skewkit.plan.keyplan import KeyPlan, key_plan
@@ -30,7 +32,7 @@ from skewkit.plan.schemes import SCHEMES
 from skewkit.spark.compat import Call, is_column, read_call
 from skewkit.spark.frames import remember
 from skewkit.spark.grouping import aggregate, apply, placed
-from skewkit.spark.keys import COLLATED, find_keys, quoted
+from skewkit.spark.keys import Keys, find_keys, quoted
 from skewkit.spark.route import salt
 from skewkit.spark.splits import Split, split_of, values_to_salt_by
 
@@ -74,20 +76,20 @@ def skew_groupby(
     True
     """
     check_frame(df, "skew_groupby")
-    if df.isStreaming:
-        raise UnsupportedError(
-            "skew_groupby takes batch frames and this one is a stream; use it inside foreachBatch, "
-            "where every micro-batch is a batch frame"
-        )
+    check_batch(df, "skew_groupby")
+    settings = settings_of(df)
     check_strategy(strategy, ("auto", "native", *SCHEMES))
     n = check_partitions(df, partitions)
+    if len(keys) == 1 and isinstance(keys[0], list | tuple):
+        keys = tuple(keys[0])
     found = find_keys(df, keys)
-    if found.collated:
-        if strategy not in ("auto", "native"):
-            raise UnsupportedError(f"strategy {strategy!r} is not possible here: {COLLATED}; use 'auto' or 'native'")
-        return SkewGroupedData(df, tuple(keys), "native", n, None, COLLATED)
+    why = found.native_because
+    if why and strategy not in ("auto", "native"):
+        raise UnsupportedError(f"strategy {strategy!r} is not possible here: {why}; use 'auto' or 'native'")
+    if why:
+        return SkewGroupedData(df, found, "native", n, settings, None, why)
     known = given_profile(profile, heavy, found)
-    return SkewGroupedData(df, tuple(keys), strategy, n, rehashed(known, found.types) if known else None)
+    return SkewGroupedData(df, found, strategy, n, settings, rehashed(known, found.types) if known else None)
 
 
 class SkewGroupedData:
@@ -96,19 +98,20 @@ class SkewGroupedData:
     def __init__(
         self,
         df: DataFrame,
-        keys: tuple[str | Column, ...],
+        keys: Keys,
         strategy: str,
         partitions: int,
-        profile: KeyProfile | None,
+        settings: Settings,
+        profile: KeyProfile | None = None,
         native_because: str = "asked for",
     ) -> None:
-        self._native_because = native_because
         self._df = df
-        self._given = keys
-        self._keys = find_keys(df, keys)
+        self._keys = keys
         self._strategy = strategy
         self._partitions = partitions
+        self._settings = settings
         self._profile = profile
+        self._native_because = native_because
 
     def __repr__(self) -> str:
         return f"SkewGroupedData(keys={list(self._keys.names)}, strategy={self._strategy!r})"
@@ -135,13 +138,14 @@ class SkewGroupedData:
             names = ", ".join(dict.fromkeys(call.name for call in calls))
             reason = f"Spark combines {names} before the shuffle, so a hot key costs nothing"
             return remember(native, self._choice("native", reason))
-        choice = self._decide()
+        only_sets = all(split.by_value or not split.pays for split in splits)
+        choice = self._decide(value=salt_by[0] if salt_by and only_sets else None)
         if choice.strategy == "native" or choice.plan is None:
             return remember(native, choice)
         arguments = [argument for call in calls for argument in call.arguments]
-        row_hash = F.xxhash64(*salt_by) if salt_by else salt(self._df, self._keys, first=arguments, most=8)
-        at = placed(self._df, self._keys, choice.plan, row_hash)
-        return remember(aggregate(at, exprs, calls, splits, native.schema), choice)
+        row_hash = F.xxhash64(*salt_by) if salt_by else salt(self._df, self._keys, first=arguments)
+        frame = aggregate(self._df, self._keys, choice.plan, calls, splits, row_hash, native.schema)
+        return remember(frame, choice)
 
     def count(self) -> DataFrame:
         """Return the number of rows per key, in a column `count`."""
@@ -195,10 +199,10 @@ class SkewGroupedData:
             if function is not None or what == "func":
                 check_arguments(what, function)
         native = analysed(lambda: self._df.groupBy(*self._keys.columns).applyInPandas(func, schema))
-        if option(self._df, "checkFunctions"):
-            check_function(func, self._df.schema, native.schema, self._keys.names)
         if self._strategy == "native":
             return remember(native, self._choice("native", self._native_because))
+        if self._settings.check_functions:
+            check_function(func, merge, self._df.schema, native.schema, self._keys.names)
         if not is_plain(func) or (merge is not None and not is_plain(merge)):
             return remember(
                 native, self._choice("native", "functions of iterators see their group as plain Spark has it")
@@ -207,20 +211,27 @@ class SkewGroupedData:
         if choice.strategy == "native" or choice.plan is None:
             return remember(native, choice)
         at = placed(self._df, self._keys, choice.plan, salt(self._df, self._keys))
-        frame = apply(at, choice.plan, func, native.schema, merge, int(option(self._df, "groupRows")))
+        frame = apply(at, choice.plan, func, native.schema, merge, self._settings.group_rows)
         return remember(frame, choice)
 
-    def _decide(self, *, divisible: bool = True) -> Choice:
-        """Profile if need be, plan, and say whether the plan pays."""
-        known = self._profile or measured([(self._df, self._keys)], self._partitions)[0]
-        named = known.theta == 0
-        scheme = self._scheme(divisible, named)
-        plan = key_plan(group_load(known, divisible=divisible), self._partitions, scheme, theta=0.0 if named else None)
+    def _decide(self, *, divisible: bool = True, value: Column | None = None) -> Choice:
+        """Profile if need be, plan, and say whether the plan pays; `value` is what a set would be cut by."""
+        known, distinct = self._profile, None
+        if known is None:
+            found = measured([(self._df, self._keys)], self._partitions, self._settings, value)[0]
+            known, distinct = found.profile, found.distinct
+        scheme = self._scheme(divisible, known.named)
+        theta = 0.0 if known.named else None
+        plan = key_plan(group_load(known, divisible=divisible), self._partitions, scheme, theta=theta)
         if self._strategy != "auto":
             return self._choice(scheme, "asked for; " + hot_reason(plan), known, plan)
-        if named:
+        if known.named:
             return self._choice(scheme, "these keys were named as hot", known, plan)
-        cold = cold_reason(plan, known.rows, limits(self._df))
+        cold = cold_reason(plan, known, self._settings)
+        if cold is None and distinct is not None and distinct < self._settings.min_distinct:
+            cold = (
+                f"the values repeat ({distinct:.2%} of the rows have a new one), so Spark's own partial sets are small"
+            )
         if cold is not None:
             return self._choice("native", cold, known, plan)
         return self._choice(scheme, hot_reason(plan), known, plan)
@@ -236,8 +247,10 @@ class SkewGroupedData:
         self, strategy: str, reason: str, profile: KeyProfile | None = None, plan: KeyPlan | None = None
     ) -> Choice:
         title = f"group by {', '.join(self._keys.names)}, {self._partitions} partitions"
-        notes = () if strategy == "native" else (AQE_NOTE,)
-        return Choice(title, strategy, reason, profile, plan, notes=notes)
+        notes = [] if strategy == "native" else [AQE_NOTE]
+        if profile is not None:
+            notes += stale_note(profile, self._partitions)
+        return Choice(title, strategy, reason, profile, plan, notes=tuple(notes))
 
     def _native_agg(self, exprs: Sequence[Any]) -> DataFrame:
         if not exprs:
@@ -264,6 +277,8 @@ class SkewGroupedData:
         return calls, splits, salt_by
 
     def _shorthand(self, function: Callable[[Any], Column], name: str, columns: Sequence[str]) -> DataFrame:
+        # Spark checks that the columns are numeric.
+        analysed(lambda: getattr(self._df.groupBy(*self._keys.columns), name)(*columns))
         numeric = [f.name for f in self._df.schema.fields if isinstance(f.dataType, NumericType)]
         chosen = list(columns) or numeric
         if not chosen:

@@ -32,41 +32,77 @@ def check_arguments(what: str, func: object) -> None:
         raise ArgumentTypeError(f"{what} {_name(func)} takes {count} arguments; expected (frame) or (key, frame)")
 
 
-def check_function(func: Callable[..., Any], rows: StructType, schema: StructType, keys: Sequence[str]) -> None:
-    """Try a group function on made-up rows, two and one, and compare what it returns with its schema.
+def check_function(
+    func: Callable[..., Any],
+    merge: Callable[..., Any] | None,
+    rows: StructType,
+    schema: StructType,
+    keys: Sequence[str],
+) -> None:
+    """Try a group function, and its merge, on made-up rows, two and one; compare what they return with the schema.
 
     A function that raises on made-up rows is not judged, nor one that returns an empty frame without columns: on
     the real rows they may do something else.
 
     Raises:
-        SchemaError: it returned no frame, or a frame whose columns are not those of the schema, both times.
+        SchemaError: it returned no frame, or columns or values that are not those of the schema, both times.
     """
     if not is_plain(func):
         return
-    wrong = [_mismatch(func, fake_rows(rows, size), schema.names, keys) for size in (2, 1)]
-    if wrong[0] and wrong[1]:
+    trials = [_trial(func, fake_rows(rows, size), schema, keys) for size in (2, 1)]
+    what, wrong = f"group function {_name(func)}", [mismatch for _, mismatch in trials]
+    if merge is not None and is_plain(merge) and not any(wrong):
+        what = f"merge {_name(merge)}"
+        wrong = [_trial(merge, result, schema, keys)[1] if result is not None else None for result, _ in trials]
+    if all(wrong):
         raise SchemaError(
-            f"group function {_name(func)} returned {wrong[0]}; change the function or the schema. It was tried on "
-            "made-up rows; if its columns depend on the data, set spark.skewkit.checkFunctions to false"
+            f"{what} returned {wrong[0]}; change the function or the schema. It was tried on made-up rows; if what "
+            "it returns depends on the data, set spark.skewkit.checkFunctions to false"
         )
 
 
-def _mismatch(func: Callable[..., Any], frame: Any, wanted: Sequence[str], keys: Sequence[str]) -> str | None:
-    """Return what is wrong with the function's result, or None."""
-    key = tuple(frame[name].iloc[0] if name in frame.columns else None for name in keys)
+def _trial(func: Callable[..., Any], frame: Any, schema: StructType, keys: Sequence[str]) -> tuple[Any, str | None]:
+    """Return the function's result, None where it raised, and what is wrong with it, None where nothing is."""
     try:
+        key = tuple(frame[name].iloc[0] if name in frame.columns else None for name in keys)
         result = func(key, frame) if takes_key(func) else func(frame)
     except Exception:  # whatever the user's function raises on made-up rows says nothing of the real ones
-        return None
+        return None, None
+    return result, _mismatch(result, schema)
+
+
+def _mismatch(result: Any, schema: StructType) -> str | None:
+    wanted = schema.names
     if not hasattr(result, "columns") or not hasattr(result, "iloc"):
-        return f"{type(result).__name__}, not a pandas DataFrame with the columns {list(wanted)}"
+        return f"{type(result).__name__}, not a pandas DataFrame with the columns {wanted}"
     found = list(result.columns)
     by_name = any(isinstance(name, str) for name in found)
     fits = sorted(map(str, found)) == sorted(wanted) if by_name else len(found) == len(wanted)
-    if fits or not found:
-        return None
-    missing, extra = [n for n in wanted if n not in found], [n for n in found if n not in wanted]
-    return f"the columns {found} and its schema has {list(wanted)} (missing {missing}, not in the schema {extra})"
+    if found and not fits:
+        missing, extra = [n for n in wanted if n not in found], [n for n in found if n not in wanted]
+        return f"the columns {found} and its schema has {wanted} (missing {missing}, not in the schema {extra})"
+    for position, field in enumerate(schema.fields):
+        if found and field.dataType.typeName() in _NUMBERS:
+            column = result[field.name] if by_name else result.iloc[:, position]
+            if (text := _not_a_number(column)) is not None:
+                return (
+                    f"{text!r} in the column {field.name!r}, which its schema says is {field.dataType.simpleString()}"
+                )
+    return None
+
+
+_NUMBERS = {"byte", "short", "integer", "long", "float", "double"}
+
+
+def _not_a_number(column: Any) -> str | None:
+    """Return the first text of a column that is no number."""
+    for value in column if column.dtype == object else ():
+        if isinstance(value, str):
+            try:
+                float(value)
+            except ValueError:
+                return value
+    return None
 
 
 def _name(func: Callable[..., Any]) -> str:

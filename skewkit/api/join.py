@@ -3,29 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from pyspark.sql import Column, DataFrame
 
 from skewkit.api.common import (
     analysed,
+    check_batch,
     check_frame,
     check_partitions,
     check_strategy,
     given_profile,
-    limits,
     measured,
-    option,
+    settings_of,
+    stale_note,
 )
 from skewkit.api.joinkeys import join_keys
 from skewkit.errors import ArgumentError, ArgumentTypeError, UnsupportedError, nearest
 from skewkit.plan.choice import Choice, choose_join, hot_reason
-from skewkit.plan.joinplan import SPLITTABLE, JoinPlan, join_plan, rehashed
+from skewkit.plan.joinplan import SPLITTABLE, join_plan, rehashed
 from skewkit.plan.profile import KeyProfile
-from skewkit.spark.compat import explained
+from skewkit.spark.compat import is_connect, physical_plan
 from skewkit.spark.frames import remember
 from skewkit.spark.joining import JoinKeys, broadcast_head, salted
-from skewkit.spark.size import against_reading_twice, top_join
+from skewkit.spark.physical import against_reading_twice, top_join
 
 STRATEGIES = ("auto", "native", "broadcast_head", "salt")
 HOWS = {
@@ -58,6 +60,9 @@ def skew_join(
       join, conditions that are not equalities of columns, and keys of types that differ by more than the width of
       an integer are answered by plain Spark, and `explain` says so.
     * Rows with a null key match nothing: an inner join leaves them out early, a left join spreads them.
+    * Other columns stay the very same ones, so `left["x"]` and aliases work on the result as after a join; only
+      on Connect `broadcast_head` hides them. By name, the right frame's own key is not in the result, not even
+      for `right["k"]`; join by condition to keep it.
     * Where a broadcast or the data's evenness makes plain Spark right, its plan is returned (`strategy="auto"`).
 
     Args:
@@ -70,7 +75,8 @@ def skew_join(
         partitions: number of partitions n; the session's shuffle partitions if None.
         heavy: hot keys that you know, as a list of values (tuples for composite keys); then nothing is profiled.
         left_profile: profile of the left keys; without it one query profiles both sides.
-        right_profile: profile of the right keys, used with `left_profile`.
+        right_profile: profile of the right keys, used with `left_profile`. Without it `auto` does not broadcast, and
+            `broadcast_head` profiles the right side.
 
     Raises:
         ColumnNotFoundError: a key is not in a frame.
@@ -86,9 +92,8 @@ def skew_join(
     (90, 60)
     """
     for frame, side in ((left, "left"), (right, "right")):
-        check_frame(frame, f"skew_join ({side})")
-        if frame.isStreaming:
-            raise UnsupportedError(f"skew_join takes batch frames and {side} is a stream; use it inside foreachBatch")
+        check_batch(check_frame(frame, f"skew_join ({side})"), f"skew_join ({side})")
+    settings = settings_of(left)
     kind = _how(how)
     check_strategy(strategy, STRATEGIES)
     n = check_partitions(left, partitions)
@@ -102,41 +107,46 @@ def skew_join(
         if strategy != "auto":
             raise UnsupportedError(f"strategy {strategy!r} is not possible here: {reason}; use 'auto' or 'native'")
         return remember(native, Choice(title, "native", reason))
-    profiles = _given_profiles(keys, heavy, left_profile, right_profile)
+    known, other = _given_profiles(keys, heavy, left_profile, right_profile)
     if strategy == "auto" and heavy is None:
-        join = top_join(explained(native, "EXTENDED").rpartition("== Physical Plan ==")[2])
+        join = top_join(physical_plan(native))
         if join is not None and join.startswith("Broadcast"):
             return remember(native, Choice(title, "native", f"Spark broadcasts one side ({join}): nothing is shuffled"))
-    if profiles is None:
-        found = measured([(left, keys.left), (right, keys.right)], n)
-        profiles = (found[0], found[1])
-    plan = join_plan(*profiles, n, how=kind, scheme="w_choices" if profiles[0].theta == 0 else "wrap")
-    choice = _choose(left, title, strategy, plan, profiles, heavy is not None)
-    if choice.strategy == "native":
-        return remember(native, choice)
-    if choice.head is not None:
-        return remember(broadcast_head(left, right, keys, choice.head.keys, kind), choice)
-    fits = plan.build_rows is not None and plan.build_rows <= option(left, "hashJoinRows")
-    return remember(salted(left, right, keys, plan, shuffle_hash=fits), choice)
-
-
-def _choose(
-    left: DataFrame,
-    title: str,
-    strategy: str,
-    plan: JoinPlan,
-    profiles: tuple[KeyProfile, KeyProfile | None],
-    named: bool,
-) -> Choice:
+    if known is None:
+        known, other = (f.profile for f in measured([(left, keys.left), (right, keys.right)], n, settings))
+    elif other is None and strategy == "broadcast_head":
+        other = measured([(right, keys.right)], n, settings)[0].profile
+    plan = join_plan(known, other, n, how=kind, scheme="w_choices" if known.named else "wrap")
+    rereading = _rereading(left, right) if strategy in ("auto", "broadcast_head") else None
     chosen, reason = strategy, "asked for; " + hot_reason(plan.keys)
-    if strategy == "auto" and named:
+    if strategy == "auto" and known.named:
         chosen, reason = "salt", "these keys were named as hot"
     elif strategy == "auto":
-        twice = against_reading_twice(explained(left, "EXTENDED"))
-        chosen, reason = choose_join(plan, profiles[0].rows, limits(left), reads_twice=twice)
-    notes = () if chosen == "native" else (AQE_NOTE,)
-    head = plan.head(limits(left).broadcast_rows) if chosen == "broadcast_head" else None
-    return Choice(title, chosen, reason, profiles[0], plan.keys, plan, head, notes)
+        chosen, reason = choose_join(plan, (known, other), settings, rereading=rereading)
+    choice = Choice(title, chosen, reason, known, plan.keys, plan)
+    if chosen == "native":
+        return remember(native, choice)
+    if chosen == "salt":
+        fits = plan.build_rows is not None and plan.build_rows <= settings.hash_join_rows
+        return remember(
+            salted(left, right, keys, plan, shuffle_hash=fits), replace(choice, notes=(AQE_NOTE, *stale_note(known, n)))
+        )
+    head = plan.head(settings.broadcast_rows)
+    warning = (f"a frame is read twice, though {rereading}",) if rereading else ()
+    return remember(
+        broadcast_head(left, right, keys, head.keys, kind), replace(choice, head=head, notes=(*warning, AQE_NOTE))
+    )
+
+
+def _rereading(left: DataFrame, right: DataFrame) -> str | None:
+    """Return why the sides should not be read twice, or None."""
+    if is_connect(left):
+        return "on Connect the union of the two branches would hide the frames' columns from left['x'] and the like"
+    for side, frame in (("left", left), ("right", right)):
+        reason = against_reading_twice(physical_plan(frame))
+        if reason is not None:
+            return f"the {side} side {reason}"
+    return None
 
 
 AQE_NOTE = (
@@ -147,14 +157,14 @@ AQE_NOTE = (
 
 def _given_profiles(
     keys: JoinKeys, heavy: Sequence[Any] | None, left: KeyProfile | None, right: KeyProfile | None
-) -> tuple[KeyProfile, KeyProfile | None] | None:
+) -> tuple[KeyProfile | None, KeyProfile | None]:
     if right is not None and left is None:
         raise ArgumentError("right_profile is used together with left_profile; give that one too")
-    known = given_profile(left, heavy, keys.left)
-    if known is None:
-        return None
-    other = given_profile(right, None, keys.right)
-    return rehashed(known, keys.left.types), rehashed(other, keys.right.types) if other else None
+    known, other = given_profile(left, heavy, keys.left), given_profile(right, None, keys.right)
+    return (
+        rehashed(known, keys.left.types) if known else None,
+        rehashed(other, keys.right.types) if other else None,
+    )
 
 
 def _how(how: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from pyspark.errors import AnalysisException
@@ -11,7 +12,7 @@ from pyspark.sql import Column, DataFrame
 from skewkit.errors import ArgumentError, ArgumentTypeError, KeyTypeError
 from skewkit.spark.compat import is_column, read_call
 from skewkit.spark.joining import JoinKeys
-from skewkit.spark.keys import COLLATED, Keys, find_keys
+from skewkit.spark.keys import Keys, find_keys
 
 _WIDTH = {"tinyint": 1, "smallint": 2, "int": 4, "bigint": 8}
 
@@ -30,8 +31,8 @@ def join_keys(left: DataFrame, right: DataFrame, on: Any) -> JoinKeys | str:
     if not parts:
         raise ArgumentError("on is empty; name at least one key column")
     if all(isinstance(part, str) for part in parts):
-        l_keys = find_keys(left, parts, what="left key")
-        r_keys = find_keys(right, parts, what="right key")
+        l_keys = find_keys(left, parts, what="left key", literal=True)
+        r_keys = find_keys(right, parts, what="right key", literal=True)
         return _in_common_types(l_keys, r_keys, tuple(parts), list(parts))
     if any(isinstance(part, str) for part in parts):
         raise ArgumentTypeError("on mixes names and Columns; give either")
@@ -50,8 +51,10 @@ def join_keys(left: DataFrame, right: DataFrame, on: Any) -> JoinKeys | str:
 
 
 def _in_common_types(left: Keys, right: Keys, using: tuple[str, ...] | None, on: object) -> JoinKeys | str:
-    if left.collated or right.collated:
-        return COLLATED
+    if left.native_because or right.native_because:
+        return str(left.native_because or right.native_because)
+    if left.padded != right.padded:
+        return "Spark pads a CHAR key before it compares it with another type of string"
     types = []
     for a, b, name in zip(left.types, right.types, left.names, strict=True):
         if a == b:
@@ -68,7 +71,7 @@ def _cast(keys: Keys, types: Sequence[str]) -> Keys:
         column if old == new else column.cast(new)
         for column, old, new in zip(keys.columns, keys.types, types, strict=True)
     )
-    return Keys(columns, keys.names, tuple(types), keys.collated)
+    return replace(keys, columns=columns, types=tuple(types))
 
 
 def _equalities(condition: Column) -> list[tuple[Column, Column]]:

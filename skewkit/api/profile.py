@@ -5,7 +5,7 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from skewkit.api.common import analysed, check_frame, check_partitions, option
+from skewkit.api.common import analysed, check_batch, check_frame, check_partitions, settings_of
 from skewkit.errors import ArgumentError, ArgumentTypeError, KeyTypeError
 from skewkit.partitioners.checks import real_number
 from skewkit.plan.profile import KeyProfile
@@ -35,13 +35,14 @@ def skew_profile(
         sample: `"auto"` reads all rows of small frames and a sample of about 10,000 rows per partition of large
             ones (setting `spark.skewkit.sampleRows`); `"exact"` reads all; a fraction in (0, 1] reads that share.
         weight: what a row weighs, a numeric column; counts rows if None. Nulls and negative numbers weigh nothing.
-            Weighted profiles read all rows unless a fraction is given.
+            Weighted profiles read all rows.
         partitions: n; the session's shuffle partitions if None.
 
     Raises:
         ColumnNotFoundError: a column is not in the frame.
         KeyTypeError: a key is a map or a variant, or has a collation other than UTF8_BINARY.
-        ArgumentError: `sample` or `partitions` makes no sense.
+        ArgumentError: `sample` or `partitions` makes no sense, or a fraction comes with a weight.
+        UnsupportedError: the frame is a stream.
 
     >>> df = spark.range(1000).selectExpr("if(id < 700, 'hot', id) AS k")
     >>> profile = skew_profile(df, "k", partitions=4)
@@ -49,12 +50,14 @@ def skew_profile(
     (('hot',), 700, 0.7)
     """
     check_frame(df, "skew_profile")
+    check_batch(df, "skew_profile")
+    settings = settings_of(df)
     n = check_partitions(df, partitions)
     found = find_keys(df, keys)
-    if found.collated:
+    if found.native_because:
         raise KeyTypeError(
-            f"key {list(found.names)} has a collation, under which different strings are one key; profile "
-            "collate(column, 'UTF8_BINARY') or lower(column) instead"
+            f"{list(found.names)} cannot be profiled: {found.native_because}; profile an expression of it, such as "
+            "collate(column, 'UTF8_BINARY') or cast(column as string)"
         )
     weight_column = weight_name = None
     if weight is not None:
@@ -62,7 +65,7 @@ def skew_profile(
             raise ArgumentTypeError(f"weight is a column name or a Column, not {weight!r}")
         weight_column = F.col(weight) if isinstance(weight, str) else weight
         weight_name = analysed(lambda: df.select(weight_column)).schema.names[0]
-    wanted = option(df, "sampleRows") * n
+    wanted: float = settings.sample_rows * n
     if isinstance(sample, str):
         if sample not in ("auto", "exact"):
             raise ArgumentError(f"sample is {sample!r}; expected 'auto', 'exact' or a fraction above 0 and at most 1")
@@ -70,4 +73,9 @@ def skew_profile(
         fraction = 1.0 if exact else auto_fraction(df.select(*found.columns), wanted)
     else:
         fraction, wanted = real_number("sample", sample, high=1.0, above=True), 0.0
-    return profile([Task(df, found, fraction, weight_column, weight_name)], n, wanted)[0]
+        if weight is not None and fraction < 1:
+            raise ArgumentError(
+                f"sample={sample!r} with a weight: a few heavy rows would decide, and no bounds would hold; "
+                "leave sample out to read all rows"
+            )
+    return profile([Task(df, found, fraction, weight_column, weight_name)], n, wanted)[0].profile

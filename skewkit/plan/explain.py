@@ -35,7 +35,7 @@ def choice_text(choice: Choice) -> str:
     if choice.plan is not None and choice.strategy != "native":
         lines += _plan_lines(choice)
     lines += [f"  note       {note}" for note in choice.notes]
-    if choice.profile is not None and choice.profile.theta > 0:
+    if choice.profile is not None and not choice.profile.named:
         lines += ["  profile    " + profile_text(choice.profile).replace("\n", "\n           ")]
     return "\n".join(lines)
 

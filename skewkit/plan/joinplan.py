@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from skewkit.plan.keyplan import EPSILON, KeyPlan, key_plan
-from skewkit.plan.load import HeavyLoad, KeyLoad
+from skewkit.plan.load import HeavyLoad, KeyLoad, expected_tail
 from skewkit.plan.profile import HeavyKey, KeyProfile
 
 SPLITTABLE = {"inner": ("left", "right"), "left": ("left",)}
@@ -20,7 +20,8 @@ class JoinPlan:
     * `split[i]` is the side of heavy key i whose rows are divided among the partitions of `keys.heavy[i].parts`;
       the other side's rows of that key are sent to each of them. Every pair of rows meets exactly once, because
       each row of the split side is in one partition.
-    * `left_rows[i]` and `right_rows[i]` are the rows that the sides are expected to have of heavy key i.
+    * `left_rows[i]` and `right_rows[i]` are the rows that the sides are expected to have of heavy key i;
+      `right_most[i]` is what the right side can have at the most, None if it was not profiled.
     * `rows` are the left rows that take part in the join, `nulls` those among them with a null key.
     * `build_rows` are the rows of the right side expected on its fullest partition, None if it was not profiled.
     """
@@ -30,6 +31,7 @@ class JoinPlan:
     split: tuple[str, ...]
     left_rows: tuple[float, ...]
     right_rows: tuple[float, ...]
+    right_most: tuple[float | None, ...]
     rows: float
     nulls: float
     build_rows: float | None
@@ -37,20 +39,16 @@ class JoinPlan:
     @property
     def replicated(self) -> float:
         """Rows that are sent more than once, counted as often as they are sent again."""
-        others = (r if side == "left" else left for side, left, r in zip(*self._sides, strict=True))
-        return sum((len(h.parts) - 1) * other for h, other in zip(self.keys.heavy, others, strict=True))
-
-    @property
-    def _sides(self) -> tuple[tuple[str, ...], tuple[float, ...], tuple[float, ...]]:
-        return self.split, self.left_rows, self.right_rows
+        sides = zip(self.keys.heavy, self.split, self.left_rows, self.right_rows, strict=True)
+        return sum((len(h.parts) - 1) * (right if side == "left" else left) for h, side, left, right in sides)
 
     def head(self, most_rows: float) -> Head:
-        """Return the heavy keys that are hot on the left and have few rows on the right, `most_rows` in all."""
+        """Return the heavy keys that are hot on the left and surely have few rows on the right, so many in all."""
         chosen, total = [], 0.0
-        for i, (side, _, rows) in enumerate(zip(*self._sides, strict=True)):
-            if side == "left" and total + rows <= most_rows:
+        for i, (side, most) in enumerate(zip(self.split, self.right_most, strict=True)):
+            if side == "left" and most is not None and total + most <= most_rows:
                 chosen.append(i)
-                total += rows
+                total += most
         hot = sum(self.left_rows[i] for i in chosen) + self.nulls
         keys = replace(self.keys, heavy=tuple(self.keys.heavy[i] for i in chosen))
         return Head(keys, hot / self.rows if self.rows else 0.0, total, len(chosen) == len(self.split))
@@ -61,7 +59,7 @@ class Head:
     """The heavy keys that a broadcast can take.
 
     `keys` is the plan with these keys only, `share` the share of left rows (nulls included) that need no shuffle
-    then, `right_rows` what the broadcast holds, `all` says that no heavy key is left out.
+    then, `right_rows` what the broadcast holds at the most, `all` says that no heavy key is left out.
     """
 
     keys: KeyPlan
@@ -94,17 +92,19 @@ def join_plan(
         rows_of[h.hash] = rows_left, rows_right
         divisible = wanted in SPLITTABLE[how] or rows_left > 1.0
         heavy.append(HeavyLoad(h.key, h.hash, rows_left * max(1.0, rows_right), divisible))
-    tail = tuple(max(a, b) for a, b in zip(left.tail, _tail(right, len(left.tail)), strict=True))
+    most_of = {key_hash: h.high for key_hash, h in rights.items()}
+    tail = tuple(max(a, b) for a, b in zip(expected_tail(left), _tail(right, len(left.tail)), strict=True))
     nulls = left.nulls if how == "left" else 0.0
     load = KeyLoad(left.keys, left.types, tuple(sorted(heavy, key=lambda h: (-h.weight, h.hash))), tail, nulls)
-    # Keys that the user has named (theta 0) are all kept: their weights are not known.
-    keys = key_plan(load, partitions, scheme, theta=0.0 if left.theta == 0 else None, epsilon=epsilon)
+    # Keys that the user has named are all kept: their weights are not known.
+    keys = key_plan(load, partitions, scheme, theta=0.0 if left.named else None, epsilon=epsilon)
     plan = JoinPlan(
         how,
         keys,
         tuple(side[h.hash] for h in keys.heavy),
         tuple(rows_of[h.hash][0] for h in keys.heavy),
         tuple(rows_of[h.hash][1] for h in keys.heavy),
+        tuple(None if right is None else most_of.get(h.hash, max(1.0, right.unlisted)) for h in keys.heavy),
         left.rows - left.nulls + nulls,
         nulls,
         None,
@@ -117,13 +117,20 @@ def join_plan(
 
 
 def _by_hash(profile: KeyProfile | None) -> Mapping[int, HeavyKey]:
-    return {h.hash: h for h in profile.heavy} if profile else {}
+    """Return the heavy keys by hash; keys of one hash (Spark's passes over nested nulls) are taken together."""
+    found: dict[int, HeavyKey] = {}
+    for h in profile.heavy if profile else ():
+        twin = found.get(h.hash)
+        found[h.hash] = (
+            h if twin is None else replace(twin, estimate=twin.estimate + h.estimate, high=twin.high + h.high)
+        )
+    return found
 
 
 def _tail(profile: KeyProfile | None, buckets: int) -> tuple[float, ...]:
     if profile is None:
         return (0.0,) * buckets
-    return profile.folded(buckets).tail if len(profile.tail) >= buckets else (0.0,) * buckets
+    return tuple(expected_tail(profile.folded(buckets))) if len(profile.tail) % buckets == 0 else (0.0,) * buckets
 
 
 def rehashed(profile: KeyProfile, types: tuple[str, ...]) -> KeyProfile:

@@ -67,12 +67,18 @@ class KeyPlan:
 
     @cached_property
     def draws(self) -> tuple[list[tuple[int, int]], list[tuple[int, int, int]]]:
-        """(start, length) per heavy key, and last for `spread`, into one list of alias table entries."""
+        """(start, length) per heavy key, and last for `spread`, into one list of alias table entries.
+
+        Keys with the same parts share their entries.
+        """
         spans: list[tuple[int, int]] = []
         table: list[tuple[int, int, int]] = []
+        known: dict[tuple[tuple[int, float], ...], tuple[int, int]] = {}
         for parts in (*(h.parts for h in self.heavy), *([self.spread] if self.spread else [])):
-            spans.append((len(table), len(parts)))
-            table.extend(alias_table(parts))
+            if parts not in known:
+                known[parts] = (len(table), len(parts))
+                table.extend(alias_table(parts))
+            spans.append(known[parts])
         return spans, table
 
     def heavy_index(self, key_hash: int) -> int:

@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
+
+from skewkit.partitioners.buckets import expected_weights
 from skewkit.plan.profile import HeavyKey, KeyProfile
 
 
@@ -45,11 +48,26 @@ class KeyLoad:
 
 def group_load(profile: KeyProfile, *, divisible: bool = True) -> KeyLoad:
     """Return the load of a group-by: a null is a key like any other."""
-    listed = (*profile.heavy, *profile.null_heavy)
-    heavy = tuple(HeavyLoad(h.key, h.hash, h.estimate, divisible) for h in _falling(listed))
+    heavy: dict[int, HeavyLoad] = {}
+    for h in _falling((*profile.heavy, *profile.null_heavy)):
+        # Spark's hash passes over nulls: (1, null) and (null, 1) are one to a route, though never to a group.
+        twin = heavy.get(h.hash)
+        weight = h.estimate + (twin.weight if twin else 0.0)
+        heavy[h.hash] = HeavyLoad(twin.key if twin else h.key, h.hash, weight, divisible)
     # Rows whose key has a null and is not listed are spread over the buckets as their keys are.
     rest = max(0.0, profile.nulls - sum(h.estimate for h in profile.null_heavy)) / len(profile.tail)
-    return KeyLoad(profile.keys, profile.types, heavy, tuple(w + rest for w in profile.tail))
+    tail = tuple(w + rest for w in expected_tail(profile))
+    return KeyLoad(profile.keys, profile.types, tuple(sorted(heavy.values(), key=_by_weight)), tail)
+
+
+def expected_tail(profile: KeyProfile) -> list[float]:
+    """Return the weight to expect in every bucket: from a sample, empty buckets expect some, too."""
+    unit = 1 / profile.fraction if profile.sampled and not profile.named else 0.0
+    return [float(w) for w in expected_weights(np.asarray(profile.tail, dtype=np.float64), unit)]
+
+
+def _by_weight(h: HeavyLoad) -> tuple[float, int]:
+    return -h.weight, h.hash
 
 
 def _falling(heavy: tuple[HeavyKey, ...]) -> list[HeavyKey]:

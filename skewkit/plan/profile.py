@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from typing import Any, TextIO
 
-from skewkit.errors import ArgumentError, ProfileError
+from skewkit.errors import ArgumentError, ArgumentTypeError, ProfileError
 from skewkit.hashing.spark import xxhash64
 from skewkit.plan.values import from_jsonable, hashable, to_jsonable
 
@@ -41,6 +41,7 @@ class KeyProfile:
     * `tail`: the weight of all other keys per hash bucket, bucket = `xxhash64(keys) mod len(tail)`.
     * `unlisted`: no key that is missing from the lists weighs more than this.
     * `null_heavy`: the heaviest keys that contain a null, for group-by, where null is a key like any other.
+    * `named`: the user named the heavy keys; their weights are not known and taken as equal.
     * `sampled`: the numbers are a sample scaled up by `1 / fraction`.
 
     A profile is a hint: a plan made from a wrong one costs time, never rows.
@@ -59,6 +60,7 @@ class KeyProfile:
     sampled: bool = False
     fraction: float = 1.0
     weight: str | None = None
+    named: bool = False
 
     @cached_property
     def _index(self) -> dict[Any, HeavyKey]:
@@ -78,10 +80,15 @@ class KeyProfile:
             )
         if not self.rows:
             return 0.0
+        if key == (None,):
+            return self.nulls / self.rows
         found = self._index.get(hashable(key))
         if found is not None:
             return found.estimate / self.rows
-        bucket = xxhash64(key, self.types) % len(self.tail)
+        try:
+            bucket = xxhash64(key, self.types) % len(self.tail)
+        except (AttributeError, TypeError, ValueError, ArithmeticError) as error:
+            raise ArgumentError(f"key {key!r} does not fit the key types {list(self.types)}") from error
         return self.tail[bucket] / max(1, self.tail_keys[bucket]) / self.rows
 
     def merge(self, other: KeyProfile) -> KeyProfile:
@@ -92,6 +99,8 @@ class KeyProfile:
         Raises:
             ProfileError: the profiles are of other key columns or types, or weigh by different columns.
         """
+        if not isinstance(other, KeyProfile):
+            raise ArgumentTypeError(f"merge() takes a KeyProfile, not {type(other).__name__}")
         for name in ("keys", "types", "weight"):
             mine, theirs = getattr(self, name), getattr(other, name)
             if mine != theirs:
@@ -100,20 +109,28 @@ class KeyProfile:
                 )
         buckets = min(len(self.tail), len(other.tail))
         a, b = self.folded(buckets), other.folded(buckets)
-        tail, tail_keys = [x + y for x, y in zip(a.tail, b.tail, strict=True)], list(a.tail_keys)
-        for i, count in enumerate(b.tail_keys):
-            tail_keys[i] = max(tail_keys[i], count)
-        heavy, null_heavy = _merge_heavy(a, b, a.heavy, b.heavy), _merge_heavy(a, b, a.null_heavy, b.null_heavy)
+        theta, rows, nulls = max(a.theta, b.theta), a.rows + b.rows, a.nulls + b.nulls
+        tail = [x + y for x, y in zip(a.tail, b.tail, strict=True)]
+        tail_keys = [max(x, y) for x, y in zip(a.tail_keys, b.tail_keys, strict=True)]
+        unlisted, heavy = a.unlisted + b.unlisted, []
+        for h in _merge_heavy(a, b, a.heavy, b.heavy):
+            if h.estimate >= theta * rows:
+                heavy.append(h)
+                continue
+            # No longer heavy in the union: back to its bucket.
+            tail[h.hash % buckets] += h.estimate
+            tail_keys[h.hash % buckets] += 1
+            unlisted = max(unlisted, h.high)
         return replace(
             a,
-            rows=a.rows + b.rows,
-            nulls=a.nulls + b.nulls,
-            heavy=heavy,
-            null_heavy=null_heavy,
+            rows=rows,
+            nulls=nulls,
+            heavy=tuple(heavy),
+            null_heavy=_merge_heavy(a, b, a.null_heavy, b.null_heavy),
             tail=tuple(tail),
             tail_keys=tuple(tail_keys),
-            theta=max(a.theta, b.theta),
-            unlisted=a.unlisted + b.unlisted,
+            theta=theta,
+            unlisted=unlisted,
             sampled=a.sampled or b.sampled,
             fraction=min(a.fraction, b.fraction),
         )
@@ -218,6 +235,7 @@ def named_heavy(keys: Sequence[str], types: Sequence[str], heavy: Sequence[tuple
         tail=(each / 64,) * 64,
         theta=0.0,
         sampled=True,
+        named=True,
     )
 
 

@@ -54,6 +54,11 @@ def explained(df: DataFrame, mode: str = "COST") -> str:
         return ""
 
 
+def physical_plan(df: DataFrame) -> str:
+    """Return a frame's physical plan as text, or '' where it cannot be asked; no job is started."""
+    return explained(df, "EXTENDED").rpartition("== Physical Plan ==")[2]
+
+
 def has_sql_functions(spark: SparkSession) -> bool:
     """Return whether the session takes functions with a SQL body (Spark 4.0 and later)."""
     return int(spark.version.split(".")[0]) >= 4
@@ -76,7 +81,7 @@ def place(df: DataFrame, partitions: int, partition: Column | str) -> DataFrame:
 
 @dataclass(frozen=True)
 class Call:
-    """An aggregate function's call as it stands in a Column: `name(arguments)`, with its alias."""
+    """A function's call as it stands in a Column: `name(arguments)`, with its alias; `count(*)` has no arguments."""
 
     name: str
     arguments: tuple[Column, ...]
@@ -92,6 +97,10 @@ def read_call(column: Column) -> Call | None:
         return None
 
 
+def _star(name: str, arguments: list[str]) -> bool:
+    return name.lower() == "count" and arguments == ["UnresolvedStar"]
+
+
 def _connect_call(column: Any) -> Call | None:
     expression, alias = column._expr, None
     if type(expression).__name__ == "ColumnAlias":
@@ -100,6 +109,8 @@ def _connect_call(column: Any) -> Call | None:
         expression, alias = expression._child, expression._alias[0]
     if type(expression).__name__ != "UnresolvedFunction":
         return None
+    if _star(expression._name, [type(a).__name__ for a in expression._args]):
+        return Call(expression._name, (), bool(expression._is_distinct), alias)
     arguments = tuple(type(column)(argument) for argument in expression._args)
     return Call(expression._name, arguments, bool(expression._is_distinct), alias)
 
@@ -114,6 +125,8 @@ def _classic_call(column: Any) -> Call | None:
         return None
     jvm = SparkSession.active().sparkContext._jvm
     nodes = node.arguments()
+    if _star(node.functionName(), [nodes.apply(i).getClass().getSimpleName() for i in range(nodes.size())]):
+        return Call(node.functionName(), (), bool(node.isDistinct()), alias)
     arguments = tuple(
         type(column)(jvm.org.apache.spark.sql.Column(nodes.apply(i)))  # type: ignore[union-attr]
         for i in range(nodes.size())

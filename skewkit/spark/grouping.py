@@ -44,32 +44,52 @@ class Placed:
 
 
 def placed(df: DataFrame, keys: Keys, plan: KeyPlan, row_hash: Column) -> Placed:
-    """Put every row on its partition; heavy keys are spread by `row_hash`, a salt that follows from the row."""
+    """Put every row on its partition; heavy keys are spread by `row_hash`, a salt that follows from the row.
+
+    Keys that are computed are computed once, before: a key from `rand` or a UDF must be the same ever after.
+    """
     names = Names(df)
+    width = len(df.columns)
+    if keys.computed:
+        helpers = [names(f"key{i}") for i in range(len(keys.columns))]
+        df = df.select("*", *(column.alias(name) for column, name in zip(keys.columns, helpers, strict=True)))
+        keys = keys.renamed(helpers)
     routed = with_partition(with_heavy_index(df, keys, plan, names), plan, names, row_hash)
-    return Placed(place(routed, plan.partitions, F.col(names("partition"))), len(df.columns), keys, names)
+    return Placed(place(routed, plan.partitions, F.col(names("partition"))), width, keys, names)
 
 
 def aggregate(
-    at: Placed,
-    native: Sequence[Column],
+    df: DataFrame,
+    keys: Keys,
+    plan: KeyPlan,
     calls: Sequence[Call],
     splits: Sequence[Split],
+    row_hash: Column,
     schema: StructType,
 ) -> DataFrame:
-    """Return the aggregates, split for hot keys, with the names and types of the native result's `schema`."""
-    names, keys = at.names, at.keys
-    key_names = [names(f"key{i}") for i in range(len(keys.columns))]
-    named = [column.alias(name) for column, name in zip(keys.columns, key_names, strict=True)]
-    target = F.col(names("partition"))
-    cold = at.cold().groupBy(target, *named).agg(*native).drop(names("partition"))
+    """Return the aggregates, split for hot keys, with the names and types of the native result's `schema`.
+
+    Only the keys and the arguments are shuffled, not the other columns of the frame.
+    """
+    key_names = [f"k{i}" for i in range(len(keys.columns))]
+    values = [f"x{i}" for i in range(len(calls))]
+    arguments = [call.arguments[0] if call.arguments else F.lit(1) for call in calls]
+    narrow = df.select(
+        *(column.alias(name) for column, name in zip(keys.columns, key_names, strict=True)),
+        *(argument.alias(name) for argument, name in zip(arguments, values, strict=True)),
+        row_hash.alias("salt"),
+    )
+    at = placed(narrow, keys.renamed(key_names), plan, F.col("salt"))
+    target = F.col(at.names("partition"))
+    whole = [split.whole(F.col(x)).alias(x) for split, x in zip(splits, values, strict=True)]
+    cold = at.cold().groupBy(target, *key_names).agg(*whole).select(*key_names, *values)
     partials, merges, finishes = [], [], []
-    for i, (call, split) in enumerate(zip(calls, splits, strict=True)):
-        parts = [names(f"part{i}_{j}") for j in range(len(split.partials))]
-        partials += [make(call.arguments[0]).alias(p) for make, p in zip(split.partials, parts, strict=True)]
+    for split, x in zip(splits, values, strict=True):
+        parts = [f"{x}_{j}" for j in range(len(split.partials))]
+        partials += [make(F.col(x)).alias(p) for make, p in zip(split.partials, parts, strict=True)]
         merges += [make(F.col(p)).alias(p) for make, p in zip(split.merges, parts, strict=True)]
-        finishes.append(split.finish(*(F.col(p) for p in parts)))
-    hot = at.hot().groupBy(target, *named).agg(*partials).groupBy(*key_names).agg(*merges)
+        finishes.append(split.finish(*(F.col(p) for p in parts)).alias(x))
+    hot = at.hot().groupBy(target, *key_names).agg(*partials).groupBy(*key_names).agg(*merges)
     hot = hot.select(*key_names, *finishes)
     return _as_schema(cold, schema).unionAll(_as_schema(hot, schema))
 
@@ -110,8 +130,10 @@ def _piece(plan: KeyPlan, names: Names, most_rows: int) -> Column:
 
 def _as_schema(df: DataFrame, schema: StructType) -> DataFrame:
     """Return the columns in order with the names and types of a schema."""
-    width = len(schema.fields)
-    renamed = df.toDF(*(f"c{i}" for i in range(width)))
-    return renamed.select(
-        *(F.col(f"c{i}").cast(field.dataType).alias(field.name) for i, field in enumerate(schema.fields))
-    )
+    columns = []
+    for found, wanted in zip(df.schema.fields, schema.fields, strict=True):
+        column = F.col(found.name)
+        columns.append(
+            (column if found.dataType == wanted.dataType else column.cast(wanted.dataType)).alias(wanted.name)
+        )
+    return df.select(*columns)

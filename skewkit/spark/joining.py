@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 
 from pyspark.sql import Column, DataFrame
@@ -119,7 +119,7 @@ def _with_keys(
 
 def _cast(keys: Keys) -> Keys:
     columns = tuple(c.cast(t) for c, t in zip(keys.columns, keys.types, strict=True))
-    return Keys(columns, keys.names, keys.types, keys.collated)
+    return replace(keys, columns=columns)
 
 
 def _actual(df: DataFrame, name: str) -> str:

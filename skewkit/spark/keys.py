@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from pyspark.errors import AnalysisException
@@ -15,9 +15,9 @@ from pyspark.sql.types import ArrayType, DataType, StringType, StructType
 from skewkit.errors import ArgumentError, ArgumentTypeError, ColumnNotFoundError, KeyTypeError, nearest
 from skewkit.spark.compat import is_column
 
-COLLATED = "a key has a collation, under which different strings are one key"
 KeyLike = str | Column
 _DOTTED = re.compile(r"[.`*]")
+_CHAR_TYPE = "__CHAR_VARCHAR_TYPE_STRING"
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,12 @@ class Keys:
     columns: tuple[Column, ...]
     names: tuple[str, ...]
     types: tuple[str, ...]
-    collated: bool
+    native_because: str | None = None
+    """Why only plain Spark can treat these keys; None where skewkit can."""
+    padded: tuple[str, ...] = ()
+    """CHAR types among the keys, which Spark pads in comparisons."""
+    computed: bool = False
+    """Whether a key was given as a Column, and not by name."""
 
     @property
     def hash(self) -> Column:
@@ -44,11 +49,13 @@ class Keys:
 
     def renamed(self, names: Sequence[str]) -> Keys:
         """Return keys of the same types that are found under other names."""
-        return Keys(tuple(F.col(quoted(n)) for n in names), tuple(names), self.types, self.collated)
+        return replace(self, columns=tuple(F.col(quoted(n)) for n in names), names=tuple(names), computed=False)
 
 
-def find_keys(df: DataFrame, keys: Sequence[KeyLike], *, what: str = "key") -> Keys:
+def find_keys(df: DataFrame, keys: Sequence[KeyLike], *, what: str = "key", literal: bool = False) -> Keys:
     """Return the key columns of a frame, checked before any job.
+
+    With `literal`, names are names of columns to the letter, as in `DataFrame.join`, and not paths such as `a.b`.
 
     Raises:
         ArgumentError: no key is given.
@@ -66,10 +73,12 @@ def find_keys(df: DataFrame, keys: Sequence[KeyLike], *, what: str = "key") -> K
             )
     known = {name.lower() for name in df.columns}
     for key in keys:
-        if isinstance(key, str) and not _DOTTED.search(key) and key.lower() not in known:
+        if isinstance(key, str) and (literal or not _DOTTED.search(key)) and key.lower() not in known:
             raise ColumnNotFoundError(f"{what} column {key!r} is not in the frame: {nearest(key, df.columns)}")
-    columns = tuple(F.col(key) if isinstance(key, str) else key for key in keys)
+    columns = tuple((F.col(quoted(key) if literal else key)) if isinstance(key, str) else key for key in keys)
     schema = _schema(df, keys, columns, what)
+    if len(schema.fields) != len(keys):
+        raise ArgumentError(f"{what} columns {list(map(str, keys))} hold a star; name the columns one by one")
     types = []
     for field in schema.fields:
         bad = _unhashable(field.dataType)
@@ -79,8 +88,8 @@ def find_keys(df: DataFrame, keys: Sequence[KeyLike], *, what: str = "key") -> K
                 f"compared or hashed by Spark; use a part of it, or to_json({field.name})"
             )
         types.append(field.dataType.simpleString())
-    collated = any(_collated(field.dataType) for field in schema.fields)
-    return Keys(columns, tuple(schema.names), tuple(types), collated)
+    computed = not all(isinstance(key, str) for key in keys)
+    return Keys(columns, tuple(schema.names), tuple(types), _native_because(schema), _padded(schema), computed)
 
 
 def _schema(df: DataFrame, keys: Sequence[KeyLike], columns: Sequence[Column], what: str) -> StructType:
@@ -131,13 +140,8 @@ class Names:
 
 
 def _unhashable(type_: DataType) -> str | None:
-    if type_.typeName() in ("map", "variant"):
-        return str(type_.typeName())
-    if isinstance(type_, ArrayType):
-        return _unhashable(type_.elementType)
-    if isinstance(type_, StructType):
-        return next((bad for field in type_.fields if (bad := _unhashable(field.dataType))), None)
-    return None
+    names = [str(part.typeName()) for part in _parts(type_)]
+    return next((name for name in names if name in ("map", "variant")), None)
 
 
 def has_fixed_hash(type_: DataType) -> bool:
@@ -145,12 +149,31 @@ def has_fixed_hash(type_: DataType) -> bool:
     return _unhashable(type_) is None
 
 
-def _collated(type_: DataType) -> bool:
+def _native_because(type_: DataType) -> str | None:
+    """Return why keys of this type are left to plain Spark, or None."""
+    for part in _parts(type_):
+        if isinstance(part, StringType) and getattr(part, "collation", "UTF8_BINARY") != "UTF8_BINARY":
+            return "a key has a collation, under which different strings are one key"
+        name = part.simpleString()
+        if name == "interval" or name.startswith(("interval year", "interval month")):
+            return f"keys of type {name} cannot be brought to Python to be profiled"
+    return None
+
+
+def _padded(schema: StructType) -> tuple[str, ...]:
+    """Return the CHAR types in a schema, which Spark keeps in the metadata of string columns."""
+    fields = [field for part in _parts(schema) if isinstance(part, StructType) for field in part.fields]
+    types = [str((field.metadata or {}).get(_CHAR_TYPE, "")) for field in fields]
+    return tuple(type_ for type_ in types if re.search(r"(?<!var)char\(", type_))
+
+
+def _parts(type_: DataType) -> Iterator[DataType]:
+    yield type_
     if isinstance(type_, ArrayType):
-        return _collated(type_.elementType)
+        yield from _parts(type_.elementType)
     if isinstance(type_, StructType):
-        return any(_collated(field.dataType) for field in type_.fields)
-    return isinstance(type_, StringType) and getattr(type_, "collation", "UTF8_BINARY") != "UTF8_BINARY"
+        for field in type_.fields:
+            yield from _parts(field.dataType)
 
 
 def _article(noun: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 
 from pyspark.sql import Column, DataFrame, Row
@@ -18,6 +18,7 @@ from skewkit.spark.size import guess_rows
 SEED = 20151
 _BUCKETS_PER_PARTITION = 32
 _MOST_BUCKETS = 1 << 14
+_DISTINCT = -2
 _Z = 4.5
 """Standard errors between an estimate from a sample and its bounds: a true value is outside once in 150,000 keys."""
 
@@ -31,6 +32,16 @@ class Task:
     fraction: float
     weight: Column | None = None
     weight_name: str | None = None
+    value: Column | None = None
+    """A column whose distinct values are to be estimated."""
+
+
+@dataclass(frozen=True)
+class Found:
+    """A profile, and the distinct values per row of the task's `value` column (None if there is none)."""
+
+    profile: KeyProfile
+    distinct: float | None
 
 
 def auto_fraction(df: DataFrame, wanted: float) -> float:
@@ -41,18 +52,25 @@ def auto_fraction(df: DataFrame, wanted: float) -> float:
     return wanted / rows
 
 
-def profile(tasks: Sequence[Task], partitions: int, wanted: float) -> list[KeyProfile]:
+def profile(tasks: Sequence[Task], partitions: int, wanted: float) -> list[Found]:
     """Profile every frame in one query; a sample that came out far too small is taken again, once."""
     buckets = min(_MOST_BUCKETS, 1 << math.ceil(math.log2(_BUCKETS_PER_PARTITION * partitions)))
     rows = _collect(tasks, partitions, buckets)
-    profiles = [_profile(task, rows[i], partitions, buckets) for i, task in enumerate(tasks)]
-    again = [i for i, (t, p) in enumerate(zip(tasks, profiles, strict=True)) if _too_small(t, p, wanted)]
+    found = [_found(task, rows[i], partitions, buckets) for i, task in enumerate(tasks)]
+    again = [i for i, (t, f) in enumerate(zip(tasks, found, strict=True)) if _too_small(t, f.profile, wanted)]
     if again:
-        larger = [_resized(tasks[i], profiles[i], wanted) for i in again]
+        larger = [_resized(tasks[i], found[i].profile, wanted) for i in again]
         rows = _collect(larger, partitions, buckets)
         for j, i in enumerate(again):
-            profiles[i] = _profile(larger[j], rows[j], partitions, buckets)
-    return profiles
+            found[i] = _found(larger[j], rows[j], partitions, buckets)
+    return found
+
+
+def _found(task: Task, rows: Sequence[Row], partitions: int, buckets: int) -> Found:
+    distinct = next((float(row["w"]) for row in rows if row["h"] == _DISTINCT and row["n"] == 0), None)
+    profile = _profile(task, [row for row in rows if row["n"] != 0], partitions, buckets)
+    seen = profile.rows * task.fraction
+    return Found(profile, None if distinct is None or not seen else distinct / seen)
 
 
 def _too_small(task: Task, found: KeyProfile, wanted: float) -> bool:
@@ -61,7 +79,7 @@ def _too_small(task: Task, found: KeyProfile, wanted: float) -> bool:
 
 def _resized(task: Task, found: KeyProfile, wanted: float) -> Task:
     fraction = min(1.0, wanted / max(1.0, found.rows))
-    return Task(task.frame, task.keys, 1.0 if fraction > 0.5 else fraction, task.weight, task.weight_name)
+    return replace(task, fraction=1.0 if fraction > 0.5 else fraction)
 
 
 def _collect(tasks: Sequence[Task], partitions: int, buckets: int) -> list[list[Row]]:
@@ -88,10 +106,20 @@ def _queries(task: Task, number: int, partitions: int, buckets: int) -> list[Dat
     tail = grouped.groupBy(bucket).agg(F.sum("w").alias("w"), F.count(F.lit(1)).alias("n"))
     task_number = F.lit(number).alias("task")
     nothing = [F.lit(None).cast(type_).alias(n) for n, type_ in zip(names, task.keys.types, strict=True)]
+    values = []
+    if task.value is not None:
+        count = F.approx_count_distinct(task.value).cast("double").alias("w")
+        no_keys = F.lit(0).cast("bigint").alias("n")
+        sampled = task.frame if task.fraction >= 1 else task.frame.sample(fraction=task.fraction, seed=SEED)
+        only = sampled.agg(count).select(
+            task_number, F.struct(*nothing).alias("key"), F.lit(_DISTINCT).cast("bigint").alias("h"), "w", no_keys
+        )
+        values.append(only)
     number_of_keys = F.lit(None).cast("bigint").alias("n")
     return [
         head.select(task_number, F.struct(*names).alias("key"), "h", F.col("w").cast("double"), number_of_keys),
         tail.select(task_number, F.struct(*nothing).alias("key"), "h", F.col("w").cast("double"), "n"),
+        *values,
     ]
 
 

@@ -8,12 +8,16 @@ from collections.abc import Sequence
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
+from pyspark.sql.types import StructField
 
 from skewkit.plan.alias import SCALE
 from skewkit.plan.keyplan import KeyPlan
+from skewkit.spark.compat import physical_plan
 from skewkit.spark.keys import Keys, Names, has_fixed_hash, quoted
+from skewkit.spark.physical import against_reading_twice
 
 _LOW32 = (1 << 32) - 1
+_FEW = 3
 
 
 def with_heavy_index(df: DataFrame, keys: Keys, plan: KeyPlan, names: Names) -> DataFrame:
@@ -69,26 +73,45 @@ def copies(plan: KeyPlan, names: Names, split_here: Sequence[bool]) -> Column:
     That is its own `partition`, but all of the key's partitions for a heavy key that the other side splits.
     """
     heavy, one = F.col(names("heavy")), F.array(F.col(names("partition")))
-    lists = [[] if here else [p for p, _ in h.parts] for h, here in zip(plan.heavy, split_here, strict=True)]
-    copied = _element([not here for here in split_here], "boolean", heavy)
-    return F.when((heavy >= 0) & F.when(heavy >= 0, copied), _element(lists, "array<int>", heavy)).otherwise(one)
+    lists: dict[tuple[int, ...], int] = {}
+    which = [
+        -1 if here else lists.setdefault(tuple(p for p, _ in h.parts), len(lists))
+        for h, here in zip(plan.heavy, split_here, strict=True)
+    ]
+    if not lists:
+        return one
+    number = F.when(heavy >= 0, _element(which, "int", heavy))
+    copied = _element([list(parts) for parts in lists], "array<int>", number)
+    return F.when(number >= 0, copied).otherwise(one)
 
 
-def salt(df: DataFrame, keys: Keys, *, first: Sequence[Column] = (), most: int = 64) -> Column:
-    """Return the 64-bit hash of a row's content, over `first` and then the frame's columns, `most` in all.
+def salt(df: DataFrame, keys: Keys, *, first: Sequence[Column] = (), most: int = 8) -> Column:
+    """Return the 64-bit hash of a row's content: of `first`, then of up to `most` columns, likely distinct ones first.
 
     * Maps and variants have no hash in Spark and are left out; columns whose name is there twice as well.
-    * Where the frame holds nothing but the keys, all rows of a hot key are alike. Then the number of the input
-      partition is hashed too: a re-run task reads the same rows, so the rows go the same ways.
+    * Where the frame has next to nothing but the keys, rows of a hot key are alike, and content would leave them
+      together. Then the row's position is hashed too: in its input split, where the frame is read from storage, so
+      that a task that runs again finds it again; else the number of the input partition, whose rows a re-run task
+      finds again, in whatever order.
     """
     fields = df.schema.fields
     named = Counter(field.name.lower() for field in fields)
-    columns = [F.col(quoted(f.name)) for f in fields if named[f.name.lower()] == 1 and has_fixed_hash(f.dataType)]
+    others = [f for f in fields if f.name.lower() not in {name.lower() for name in keys.names}]
+    usable = sorted((f for f in others if named[f.name.lower()] == 1 and has_fixed_hash(f.dataType)), key=_likely_few)
     hashed = [c for c in first if has_fixed_hash(df.select(c).schema[0].dataType)]
-    content = [*hashed, *columns][:most]
-    if {f.name.lower() for f in fields} <= {name.lower() for name in keys.names}:
-        content.append(F.spark_partition_id())
-    return F.xxhash64(*content) if content else F.lit(0).cast("bigint")
+    content = [*hashed, *(F.col(quoted(f.name)) for f in usable[:most])]
+    if len(others) <= _FEW:
+        physical = physical_plan(df)
+        stored = against_reading_twice(physical) is None and "InMemory" not in physical
+        content.append(F.monotonically_increasing_id() if stored else F.spark_partition_id())
+    return F.xxhash64(*content)
+
+
+def _likely_few(field: StructField) -> int:
+    """Rank types by how few values a column of them tends to have."""
+    kinds = ("timestamp", "timestamp_ntz", "double", "decimal", "long", "string", "integer", "float", "binary")
+    name = field.dataType.typeName()
+    return kinds.index(name) if name in kinds else len(kinds)
 
 
 def _element(items: Sequence[object], type_: str, index: Column) -> Column:

@@ -48,30 +48,3 @@ def _columns(line: str) -> int:
         return 1
     more = _MORE.search(attributes.group(1))
     return attributes.group(1).count(",") + 1 + (int(more.group(1)) if more else 0)
-
-
-_TWICE = (
-    ("it holds a limit or a sample, which may differ the second time", r"Limit\b|\bSample\b|TakeOrdered"),
-    ("it holds random values", r"\b(rand|randn|uuid|shuffle|randstr|uniform)\("),
-    ("it holds positions of rows", r"(?i)monotonically_increasing_id|spark_partition_id"),
-    ("it is computed by Python", r"Python|InPandas|InArrow|ExistingRDD"),
-    ("it is the result of a shuffle", r"Exchange|Join|Window"),
-)
-
-
-def against_reading_twice(explained: str) -> str | None:
-    """Return why a frame should not be computed twice, from its physical plan, or None; a cached frame may be.
-
-    >>> against_reading_twice("*(1) ColumnarToRow")
-    """
-    text = explained.rpartition("== Physical Plan ==")[2].partition("InMemoryRelation")[0]
-    return next((reason for reason, pattern in _TWICE if re.search(pattern, text)), None)
-
-
-_JOIN = re.compile(r"(BroadcastHashJoin|BroadcastNestedLoopJoin|SortMergeJoin|ShuffledHashJoin|CartesianProduct)")
-
-
-def top_join(explained: str) -> str | None:
-    """Return the topmost join operator of a physical plan."""
-    found = _JOIN.search(explained)
-    return found.group(1) if found else None

@@ -19,11 +19,12 @@ One = Callable[[Column], Column]
 
 @dataclass(frozen=True)
 class Split:
-    """Partials over the argument, one merge per partial, and the result from the merged columns.
+    """The function itself, its partials over the argument, one merge per partial, and the result of the merged.
 
     `by_value`: right only if equal values meet in one sub-group, so the salt must be the hash of the argument.
     """
 
+    whole: One
     partials: tuple[One, ...]
     merges: tuple[One, ...]
     finish: Callable[..., Column] = lambda merged: merged
@@ -39,18 +40,22 @@ def _as_double(x: Column) -> Column:
     return F.sum(x.cast("double"))
 
 
+def _count(total: Column) -> Column:
+    return F.coalesce(total, F.lit(0).cast("bigint"))
+
+
 SPLITS: dict[str, Split] = {
-    "count": Split((F.count,), (F.sum,)),
-    "sum": Split((F.sum,), (F.sum,)),
-    "min": Split((F.min,), (F.min,)),
-    "max": Split((F.max,), (F.max,)),
-    # Spark's avg adds up doubles, except for decimals and intervals, which `split_of` sends the native way.
-    "avg": Split((_as_double, F.count), (F.sum, F.sum), lambda total, count: total / F.nullif(count, F.lit(0))),
-    "collect_list": Split((F.collect_list,), (_joined,), pays=True),
-    "collect_set": Split((F.collect_set,), (_joined,), pays=True, by_value=True),
+    "count": Split(F.count, (F.count,), (F.sum,), _count),
+    "sum": Split(F.sum, (F.sum,), (F.sum,)),
+    "min": Split(F.min, (F.min,), (F.min,)),
+    "max": Split(F.max, (F.max,), (F.max,)),
+    "avg": Split(F.avg, (_as_double, F.count), (F.sum, F.sum), lambda total, n: total / F.nullif(n, F.lit(0))),
+    "collect_list": Split(F.collect_list, (F.collect_list,), (_joined,), pays=True),
+    "collect_set": Split(F.collect_set, (F.collect_set,), (_joined,), pays=True, by_value=True),
 }
 ALIASES = {"mean": "avg", "array_agg": "collect_list"}
-_AVG_TYPES = {"tinyint", "smallint", "int", "bigint", "float", "double"}
+# Spark adds up doubles for an avg of these; a sum or avg of decimals has its own precision and overflows to null.
+_PLAIN_NUMBERS = {"tinyint", "smallint", "int", "bigint", "float", "double"}
 
 
 def split_of(df: DataFrame, call: Call) -> Split | str:
@@ -61,14 +66,18 @@ def split_of(df: DataFrame, call: Call) -> Split | str:
         return f"{call.name} is not in the split table"
     if call.distinct:
         return f"{call.name}(distinct) is spread by Spark itself"
+    if name == "count" and not call.arguments:
+        return split
     if len(call.arguments) != 1:
         return f"{call.name} has {len(call.arguments)} arguments"
-    if name == "avg" or split.by_value:
-        type_ = df.select(call.arguments[0]).schema[0].dataType.simpleString()
-        if name == "avg" and type_ not in _AVG_TYPES:
-            return f"avg of {type_} has its own rounding"
-        if split.by_value and "collate" in type_:
-            return f"{call.name} of {type_} takes different strings for one"
+    schema = df.select(call.arguments[0]).schema
+    if len(schema.fields) != 1:
+        return f"{call.name} of a star is several columns"
+    type_ = schema[0].dataType.simpleString()
+    if name in ("sum", "avg") and type_ not in _PLAIN_NUMBERS:
+        return f"{call.name} of {type_} has its own precision and overflow"
+    if split.by_value and "collate" in type_:
+        return f"{call.name} of {type_} takes different strings for one"
     return split
 
 

@@ -7,7 +7,8 @@ from pyspark.sql import functions as F
 
 import skewkit
 from skewkit.errors import ArgumentError, ArgumentTypeError, ColumnNotFoundError, KeyTypeError
-from skewkit.spark.size import against_reading_twice, guess_rows
+from skewkit.spark.physical import against_reading_twice
+from skewkit.spark.size import guess_rows
 
 pytestmark = pytest.mark.connect
 N = 8
@@ -166,7 +167,8 @@ Join Inner, (a#1 = b#2), Statistics(sizeInBytes=9.9 EiB)
     ("plan", "reason"),
     [
         ("FileScan parquet", None),
-        ("InMemoryTableScan\n  +- InMemoryRelation\n  +- Exchange", None),
+        ("InMemoryTableScan\n  +- InMemoryRelation\n    +- Exchange", None),
+        ("Union\n:- InMemoryRelation\n:    +- Exchange\n+- Exchange", "shuffle"),
         ("GlobalLimit 5", "limit"),
         ("Project [rand(5)]", "random"),
         ("ArrowEvalPython", "Python"),
@@ -174,5 +176,5 @@ Join Inner, (a#1 = b#2), Statistics(sizeInBytes=9.9 EiB)
     ],
 )
 def test_what_speaks_against_reading_twice(plan, reason):
-    said = against_reading_twice(f"== Physical Plan ==\n{plan}")
+    said = against_reading_twice(plan)
     assert said is None if reason is None else reason in said
