@@ -192,7 +192,7 @@ def test_the_salted_plan(facts, dimension, how):
     assert "rand(" not in plan.lower()
     assert "Python" not in plan
     assert plan.count("isnotnull(_skew") == plan.count("isnotnull(CASE") == 0, "the packed key is never null"
-    assert max(rows := partition_rows(joined)) <= 1.15 * sum(rows) / 16
+    assert max(rows := partition_rows(joined)) <= 1.3 * sum(rows) / 16, "some 190 rows each, drawn by hash"
 
 
 def test_a_small_side_is_left_to_sparks_broadcast(spark, facts, dimension):

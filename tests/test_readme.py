@@ -1,0 +1,66 @@
+"""The README's Python runs as it stands there; its commands and settings exist."""
+
+import re
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+
+import skewkit
+from skewkit.options import Settings
+
+ROOT = Path(__file__).parents[1]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def blocks(language: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```", README, re.MULTILINE | re.DOTALL)
+
+
+@pytest.fixture
+def tables(spark):
+    """Made-up tables under the names that the README uses."""
+    lines = spark.range(3000).selectExpr(
+        "if(id % 4 = 0, null, if(id % 4 < 3, 'C1', 'C' || id)) CustomerID",
+        "if(id % 10 < 9, 'United Kingdom', 'France') Country",
+        "cast(id % 5 as int) Quantity",
+        "id % 100 / 100 UnitPrice",
+        "'I' || id div 3 InvoiceNo",
+    )
+    customers = spark.range(1, 3000).selectExpr("'C' || id CustomerID", "id AS since")
+    return {"spark": spark, "lines": lines, "customers": customers}
+
+
+def test_python_blocks_run(tables, capsys):
+    python = blocks("python")
+    assert len(python) >= 6
+    try:
+        for block in python:
+            exec(compile(block, "README.md", "exec"), tables)
+    finally:
+        skewkit.uninstall()
+    printed = capsys.readouterr().out
+    assert "left join on CustomerID" in printed
+    assert "'C1'" in printed
+    assert tables["by_country"].count() == 2
+    assert tables["baskets"].where("Country = 'France'").first().lines == 300
+
+
+def test_commands_are_targets_of_make():
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    commands = re.findall(r"^make (\S+)", "\n".join(blocks("sh")), re.MULTILINE)
+    assert commands == ["demo", "test"]
+    assert all(re.search(rf"^{command}:", makefile, re.MULTILINE) for command in commands)
+
+
+def test_links_lead_somewhere():
+    links = re.findall(r"\]\(([^)#]+)\)", README)
+    assert links
+    assert [link for link in links if not (ROOT / link).exists()] == []
+
+
+def test_settings_are_listed():
+    page = (ROOT / "docs" / "how-it-works.md").read_text(encoding="utf-8")
+    for setting in fields(Settings):
+        default = str(setting.default).lower()
+        assert f"| `{setting.metadata['conf']}` | {default} |" in page
