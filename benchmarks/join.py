@@ -78,9 +78,7 @@ def main(rows: int = 5_000_000, runs: int = 3) -> None:
 
 def report(timed: list[tuple[float, str, float, int, int]], tasks: list) -> None:
     """Print wall time, CPU seconds over all tasks and makespan on 32 slots as ratios to plain Spark."""
-    print(
-        f"{'p1':>5}  {'strategy':<15} {'wall s':>7} {'wall':>6} {'CPU s':>7} {'CPU':>6} {'makespan s':>11} {'makespan':>9}"
-    )
+    print("   p1  strategy         wall s   wall   CPU s    CPU  makespan s  makespan")
     figures: dict[tuple[float, str], list[tuple[float, float, float]]] = {}
     for p1, name, wall, began, ended in timed:
         mine = [task for task in tasks if began <= task.launched <= ended]

@@ -133,7 +133,8 @@ def _as_schema(df: DataFrame, schema: StructType) -> DataFrame:
     columns = []
     for found, wanted in zip(df.schema.fields, schema.fields, strict=True):
         column = F.col(found.name)
-        columns.append(
-            (column if found.dataType == wanted.dataType else column.cast(wanted.dataType)).alias(wanted.name)
-        )
+        if found.dataType != wanted.dataType:
+            column = column.cast(wanted.dataType)
+        name = wanted.name
+        columns.append(column.alias(name, metadata=wanted.metadata) if wanted.metadata else column.alias(name))
     return df.select(*columns)

@@ -102,7 +102,7 @@ def salt(df: DataFrame, keys: Keys, *, first: Sequence[Column] = (), most: int =
     content = [*hashed, *(F.col(quoted(f.name)) for f in usable[:most])]
     if len(others) <= _FEW:
         physical = physical_plan(df)
-        stored = against_reading_twice(physical) is None and "InMemory" not in physical
+        stored = against_reading_twice(physical) is None and "InMemoryTableScan" not in physical
         content.append(F.monotonically_increasing_id() if stored else F.spark_partition_id())
     return F.xxhash64(*content)
 

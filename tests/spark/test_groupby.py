@@ -9,8 +9,6 @@ from skewkit.plan.schemes import SCHEMES
 from skewkit.spark.compat import explained
 from skewkit.testing import assert_same_rows
 
-pytestmark = pytest.mark.connect
-
 
 def lists():
     """Return aggregates with large states, and some that Spark combines, beside them."""
@@ -43,6 +41,7 @@ def together(frame):
 SPREAD = "k bigint, n bigint, total bigint, top bigint"
 
 
+@pytest.mark.connect
 @pytest.mark.parametrize("strategy", ["auto", "native", *SCHEMES])
 def test_aggregates(facts, strategy, adaptive):
     grouped = skewkit.skew_groupby(facts, "k", strategy=strategy).agg(*lists())
@@ -51,13 +50,15 @@ def test_aggregates(facts, strategy, adaptive):
         assert f"strategy   {strategy}" in skewkit.explain(grouped)
 
 
-@pytest.mark.parametrize("strategy", ["auto", "native", *SCHEMES])
+@pytest.mark.connect
+@pytest.mark.parametrize("strategy", ["auto", "native", "wrap", "dkg"])
 @pytest.mark.parametrize("merge", [None, together], ids=["whole", "merge"])
 def test_group_functions(facts, strategy, merge):
     grouped = skewkit.skew_groupby(facts, "k", strategy=strategy).applyInPandas(spread, SPREAD, merge=merge)
     assert_same_rows(grouped, facts.groupBy("k").applyInPandas(spread, SPREAD))
 
 
+@pytest.mark.connect
 def test_a_hot_group_is_cut_and_merged_once(spark, facts):
     from tests.conftest import conf
 
@@ -225,3 +226,56 @@ def test_both_branches_share_one_exchange(facts, connect):
     assert "rand(" not in plan.lower()
     assert "Python" not in plan
     assert plan.count("ENSURE_REQUIREMENTS") == 1, "only the merge of the hot keys adds an exchange"
+
+
+def test_composite_keys_whose_nulls_hash_alike(spark):
+    df = spark.range(900).selectExpr("if(id % 3 = 0, 5, null) a", "if(id % 3 = 1, 5, null) b", "id v")
+    exprs = F.collect_list("v").alias("vs"), F.count("*").alias("n")
+    ours = skewkit.skew_groupby(df, "a", "b", strategy="wrap").agg(*exprs)
+    assert assert_same_rows(ours, df.groupBy("a", "b").agg(*exprs), unordered=("vs",)) == 3
+
+    def count(key, frame):
+        return pd.DataFrame({"a": [key[0]], "b": [key[1]], "n": [len(frame)]}).astype("Int64")
+
+    def total(key, frame):
+        return pd.DataFrame({"a": [key[0]], "b": [key[1]], "n": [frame["n"].sum()]}).astype("Int64")
+
+    schema = "a bigint, b bigint, n bigint"
+    ours = skewkit.skew_groupby(df, "a", "b", strategy="wrap").applyInPandas(count, schema, merge=total)
+    assert assert_same_rows(ours, df.groupBy("a", "b").applyInPandas(count, schema)) == 3
+
+
+def test_a_computed_key_is_computed_once(spark):
+    df = spark.range(2000).repartition(3).selectExpr("id v")
+    ours = skewkit.skew_groupby(df, F.floor(F.rand(3) * 5).alias("k"), strategy="wrap").agg(
+        F.collect_list("v").alias("vs")
+    )
+    assert ours.count() == 5
+    assert ours.select(F.sum(F.size("vs"))).first()[0] == 2000
+
+
+def test_stars_and_whole_rows(facts):
+    exprs = F.collect_list(F.struct("*")).alias("rows"), F.count("*").alias("n")
+    ours = skewkit.skew_groupby(facts, "k", strategy="wrap").agg(*exprs)
+    assert_same_rows(ours, facts.groupBy("k").agg(*exprs), unordered=("rows",))
+
+
+def test_an_overflowing_sum_of_decimals_is_null_as_in_spark(spark):
+    from tests.conftest import conf
+
+    df = spark.range(90).selectExpr("0 k", "id v", "cast(repeat('9', 38) as decimal(38,0)) d")
+    exprs = F.sum("d").alias("total"), F.collect_list("v").alias("vs")
+    with conf(spark, "spark.sql.ansi.enabled", "false"):
+        ours = skewkit.skew_groupby(df, "k", strategy="wrap").agg(*exprs)
+        assert_same_rows(ours, df.groupBy("k").agg(*exprs), unordered=("vs",))
+
+
+def test_schemas_are_those_of_spark(facts):
+    ours = skewkit.skew_groupby(facts, "k", strategy="wrap").agg(*lists())
+    assert ours.schema == facts.groupBy("k").agg(*lists()).schema
+
+
+def test_sets_of_few_values_stay_native(facts):
+    grouped = skewkit.skew_groupby(facts, "k").agg(F.collect_set("s").alias("set"))
+    assert "partial sets are small" in skewkit.explain(grouped)
+    assert "strategy   wrap" in skewkit.explain(skewkit.skew_groupby(facts, "k").agg(F.collect_set("v").alias("set")))

@@ -1,0 +1,301 @@
+"""`skew_groupby` against its enemies: colliding and fickle keys, stars, overflow, odd functions and wrong hints."""
+
+import datetime as dt
+import decimal
+
+import pandas as pd
+import pytest
+from pyspark.sql import Row
+from pyspark.sql import functions as F
+
+from skewkit import KeyProfile, SkewkitError, skew_groupby, skew_profile
+from skewkit.errors import SchemaError
+from skewkit.testing import assert_same_rows
+from tests.conftest import conf
+
+pytestmark = pytest.mark.connect
+
+HOT = "CASE WHEN id % 10 < 6 THEN 0 WHEN id % 10 = 9 THEN NULL ELSE id % 50 END"
+
+
+@pytest.fixture(scope="module")
+def facts(spark):
+    return spark.range(0, 300, 1, 3).selectExpr(
+        f"{HOT} AS k", "id AS v", "cast(id % 7 AS string) AS s", "id % 3 = 0 AS b", "timestamp_micros(id) AS t"
+    )
+
+
+def values():
+    return F.collect_list("v").alias("vs")
+
+
+def check(df, keys, *aggregates, strategy="wrap", **options):
+    """Compare with plain Spark; lists and sets in any order."""
+    plain = df.groupBy(*keys).agg(*aggregates)
+    ours = skew_groupby(df, *keys, strategy=strategy, partitions=3, **options).agg(*aggregates)
+    arrays = tuple(name for name, type_ in plain.dtypes if type_.startswith("array") and name not in df.columns)
+    return assert_same_rows(ours, plain, unordered=arrays)
+
+
+STRATEGIES = [
+    ("auto", 1),
+    ("auto", 100),
+    ("d_choices", 2),
+    ("w_choices", 7),
+    ("round_robin", 100),
+    ("dkg", 3),
+    ("key", 3),
+]
+
+
+@pytest.mark.parametrize(("strategy", "partitions"), STRATEGIES)
+def test_strategies_and_partitions(facts, strategy, partitions):
+    ours = skew_groupby(facts, "k", strategy=strategy, partitions=partitions).agg(values(), F.avg("v"))
+    assert_same_rows(ours, facts.groupBy("k").agg(values(), F.avg("v")), unordered=("vs",))
+
+
+KEYS = {
+    "partly null": ["if(v % 2 = 0, NULL, 1) a", "if(v % 2 = 1, NULL, 1) b"],
+    "five partly null columns": [f"if(v % {i} = 0, NULL, 1) k{i}" for i in (2, 3, 5, 7, 11)],
+    "struct": ["named_struct('a', if(v % 2 = 0, NULL, 1), 'b', if(v % 2 = 1, NULL, 1)) k"],
+    "array": ["CASE v % 3 WHEN 0 THEN array(1, NULL) WHEN 1 THEN array(NULL, 1) ELSE array(1) END k"],
+    "empty array or null": ["CASE v % 3 WHEN 0 THEN array() WHEN 1 THEN NULL ELSE array(NULL) END k"],
+    "struct with odd names": ["named_struct('a b', if(v % 2 = 0, 1, 2), 'c,d:e', 's', 'x-y', 1) k"],
+    "month interval": ["make_ym_interval(0, int(v % 2)) k"],
+    "date after 9999": ["date_add(DATE'9999-12-31', int(v % 2) * 1000 + 1) k"],
+    "timestamp after 9999": ["timestamp_micros(9000000000000000000 - v % 2) k"],
+    "NaN and zeros": ["CASE v % 4 WHEN 0 THEN double('NaN') WHEN 1 THEN -0.0D WHEN 2 THEN 0D END k"],
+    "null type": ["NULL k"],
+}
+
+
+@pytest.mark.parametrize("keys", KEYS)
+def test_keys(facts, keys):
+    df = facts.selectExpr(*KEYS[keys], "v")
+    check(df, df.columns[:-1], values(), F.count("v"))
+
+
+COLUMNS = {
+    "expression": lambda: (F.col("v") % 3,),
+    "alias": lambda: ((F.col("v") % 3).alias("kk"), F.col("s").alias("k2")),
+    "twice": lambda: ("k", "k"),
+    "other case": lambda: ("K",),
+    "literal": lambda: (F.lit("a"), "k"),
+}
+
+
+@pytest.mark.parametrize("columns", COLUMNS)
+def test_key_columns(facts, columns):
+    check(facts, COLUMNS[columns](), values(), F.count("v"))
+
+
+@pytest.mark.parametrize("strategy", ["wrap", "auto"])
+def test_keys_that_follow_from_the_place_of_a_row(facts, strategy):
+    check(facts, [F.spark_partition_id().alias("place")], F.min("v"), values(), strategy=strategy)
+
+
+def test_random_keys_make_one_group_each(facts):
+    key = F.floor(F.rand(5) * 3).alias("k")
+    groups = skew_groupby(facts.drop("k"), key, strategy="wrap", partitions=3).agg(values()).select("k", F.size("vs"))
+    rows = groups.collect()
+    assert sorted(row["k"] for row in rows) == [0, 1, 2]
+    assert sum(row[1] for row in rows) == 300
+
+
+AGGREGATES = {
+    "struct of all": lambda: [F.collect_list(F.struct("*")).alias("x")],
+    "JSON of all": lambda: [F.collect_list(F.to_json(F.struct("*"))).alias("x")],
+    "hash of all": lambda: [F.sum(F.hash("*")).alias("x"), values()],
+    "count of all": lambda: [F.count("*"), values()],
+    "by reference": lambda: [F.collect_list(F.col("v")), F.max("s"), F.mean("v"), F.array_agg("b")],
+    "set beside others": lambda: [F.collect_set("s"), values(), F.count("v"), F.min("s"), F.max("v"), F.avg("v")],
+    "two sets": lambda: [F.collect_set("v"), F.collect_set("s")],
+    "names of keys": lambda: [F.sum("v").alias("k"), values()],
+    "of the key": lambda: [F.collect_list("k"), F.max("k"), F.sum("k")],
+    "around an aggregate": lambda: [(F.sum("v") + 1).alias("z"), values()],
+    "distinct": lambda: [F.count_distinct("v"), F.sum_distinct("v"), values()],
+    "SQL": lambda: [F.expr("sum(v) filter (where v > 5)"), values()],
+    "dict": lambda: [{"v": "collect_list", "s": "max"}],
+    "strings as numbers": lambda: [F.sum("s"), F.avg("s"), values()],
+}
+
+
+@pytest.mark.parametrize("aggregates", AGGREGATES)
+def test_aggregates(facts, aggregates):
+    check(facts, ["k"], *AGGREGATES[aggregates]())
+
+
+def test_payloads_that_have_no_hash(spark):
+    df = spark.range(0, 200, 1, 3).selectExpr("if(id % 3 = 0, id, 0) k", "map('a', id) m", "parse_json('1') j", "id v")
+    check(df, ["k"], values(), F.count("*"))
+    ours, plain = (
+        grouped.agg(F.collect_set("j").alias("js"), F.collect_list("m").alias("ms")).select(
+            "k", F.size("js"), F.size("ms")
+        )
+        for grouped in (skew_groupby(df, "k", strategy="wrap", partitions=3), df.groupBy("k"))
+    )
+    assert_same_rows(ours, plain)
+
+
+@pytest.mark.parametrize("function", ["collect_set", "collect_list"])
+def test_values_with_nulls_nan_and_zeros(facts, function):
+    double = "CASE v % 4 WHEN 0 THEN double('NaN') WHEN 1 THEN -0.0D WHEN 2 THEN 0D END"
+    df = facts.selectExpr("k", f"{double} d", f"named_struct('x', {double}) st", f"array({double}) ar", "int(NULL) n")
+    for name in ("d", "st", "ar", "n"):
+        check(df, ["k"], F.call_function(function, F.col(name)).alias("x"), F.count(name), F.max(name))
+
+
+def test_an_overflown_decimal_sum_is_null(spark):
+    """Without ANSI, the sum of a group is null as soon as it overflows, whatever the parts of the group give."""
+    df = spark.range(0, 4, 1, 3).selectExpr("0 AS k", "id AS v", "cast('5e37' AS decimal(38,0)) AS d")
+    with conf(spark, "spark.sql.ansi.enabled", "false"):
+        for partitions in (2, 3):
+            grouped = skew_groupby(df, "k", strategy="w_choices", partitions=partitions)
+            assert grouped.agg(values(), F.sum("d").alias("d")).select("d").collect() == [Row(d=None)]
+
+
+@pytest.mark.parametrize("ansi", ["true", "false"])
+def test_sums_and_means_of_every_number(spark, ansi):
+    df = spark.range(0, 60, 1, 3).selectExpr(
+        "if(id < 40, 0, id) k",
+        "id v",
+        "cast('9999999999.99' AS decimal(12,2)) e",
+        "float(id) f",
+        "int(id) i",
+        "make_dt_interval(0, 0, int(id), 0) iv",
+    )
+    with conf(spark, "spark.sql.ansi.enabled", ansi):
+        check(df, ["k"], F.sum("e"), F.avg("i"), F.avg("f"), F.sum("iv"), F.max("iv"), values())
+        check(df, ["k"], F.avg("e"), values())
+
+
+@pytest.mark.parametrize("shorthand", ["sum", "avg", "mean", "min", "max"])
+def test_shorthands(spark, facts, shorthand):
+    for columns in ((), ("v",), ("V",)):
+        ours, plain = (getattr(g, shorthand)(*columns) for g in (skew_groupby(facts, "k"), facts.groupBy("k")))
+        assert_same_rows(ours, plain)
+    odd = spark.range(30).selectExpr("id % 3 AS `a.b`", "id AS `x y`")
+    ours, plain = (getattr(g, shorthand)("`x y`") for g in (skew_groupby(odd, "`a.b`"), odd.groupBy("`a.b`")))
+    assert_same_rows(ours, plain)
+
+
+FRAMES = {
+    "empty": lambda df: df.where("false"),
+    "one row": lambda df: df.limit(1),
+    "no keys": lambda df: df.withColumn("k", F.lit(None).cast("int")),
+    "one key": lambda df: df.withColumn("k", F.lit(1)),
+    "many empty partitions": lambda df: df.repartition(40),
+    "helper names": lambda df: df.toDF("k", "v", "_skew_hash", "_SKEW_heavy", "c0"),
+    "doubled columns": lambda df: df.select("k", "v", "s", F.col("v").alias("s")),
+    "wide": lambda df: df.select("*", *((F.col("v") + i).alias(f"c{i}") for i in range(200))),
+}
+
+
+@pytest.mark.parametrize("frame", FRAMES)
+def test_frames(facts, frame):
+    check(FRAMES[frame](facts), ["k"], values(), F.count("v"))
+
+
+HEAVY = {
+    "NaN twice": ("if(v % 2 = 0, double('NaN'), -0.0D)", [float("nan"), float("nan"), 0.0, -0.0]),
+    "array as PySpark returns it": ("array(v % 2)", [[0]]),
+    "datetime for a date": ("if(v % 2 = 0, DATE'2020-01-01', DATE'2020-01-02')", [dt.datetime(2020, 1, 1)]),
+    "absent": ("k", [12345, None]),
+    "none": ("k", []),
+}
+
+
+@pytest.mark.parametrize("heavy", HEAVY)
+def test_named_keys_are_only_a_hint(facts, heavy):
+    key, named = HEAVY[heavy]
+    check(facts.selectExpr(f"{key} AS k", "v"), ["k"], values(), heavy=named)
+
+
+WRONG = {
+    "list": ("bigint", [[1]]),
+    "dict": ("bigint", [{"a": 1}]),
+    "date": ("bigint", [dt.date(2020, 1, 1)]),
+    "object": ("bigint", [object()]),
+    "int for a date": ("date", [5]),
+    "string for a date": ("date", ["2020-01-01"]),
+    "string for bytes": ("binary", ["a"]),
+    "NaN for a decimal": ("decimal(5,2)", [decimal.Decimal("NaN")]),
+}
+
+
+@pytest.mark.parametrize("heavy", WRONG)
+def test_named_keys_of_a_wrong_type_are_refused_as_a_skewkit_error(facts, heavy):
+    type_, named = WRONG[heavy]
+    df = facts.withColumn("k", F.lit(None).cast(type_))
+    with pytest.raises(SkewkitError):
+        skew_groupby(df, "k", heavy=named).agg(values())
+
+
+def test_profiles_are_only_a_hint(facts):
+    """Two hot doubles that are one bigint, weights that are not finite, and a profile of nothing."""
+    doubles = skew_profile(facts.selectExpr("if(v % 2 = 0, 1.25D, 1.5D) AS k"), "k", partitions=3)
+    infinite = skew_profile(facts.withColumn("i", F.lit(float("inf"))), "k", weight="i", partitions=3)
+    for profile in (infinite, doubles, doubles.decay(0)):
+        check(facts, ["k"], values(), profile=profile)
+
+
+@pytest.mark.parametrize(
+    "key", ["double('NaN')", "INTERVAL '1:02:03' HOUR TO SECOND", "array(double('NaN'))", "X'00FF'"]
+)
+def test_profiles_survive_json(spark, key):
+    profile = skew_profile(spark.range(50).selectExpr(f"{key} AS k"), "k", partitions=2)
+    read = KeyProfile.from_json(profile.to_json())
+    assert read == profile
+    assert read.share(*profile.heavy[0].key) == 1.0
+
+
+def count_rows(key, frame):
+    return pd.DataFrame({"k": [key[0]], "n": [len(frame)], "merged": [0]})
+
+
+def add_up(key, frame):
+    return pd.DataFrame({"k": [key[0]], "n": [frame["n"].sum()], "merged": [frame["merged"].max() + 1]})
+
+
+def test_merge_runs_once_per_hot_key(facts):
+    grouped = skew_groupby(facts, "k", strategy="wrap", partitions=7)
+    rows = {row["k"]: row for row in grouped.applyInPandas(count_rows, "k long, n long, merged int", add_up).collect()}
+    assert {k: row["n"] for k, row in rows.items()} == {
+        r["k"]: r["count"] for r in facts.groupBy("k").count().collect()
+    }
+    assert rows[0]["merged"] == 1
+    assert max(row["merged"] for row in rows.values()) == 1
+
+
+FUNCTIONS = {
+    "rows as they are": (lambda frame: frame[["v", "t", "s"]], "v long, t timestamp, s string"),
+    "large integers": (lambda frame: pd.DataFrame({"x": frame["v"] + 9007199254740993}), "x long"),
+    "some groups empty": (lambda frame: frame[["v"]][frame["v"] > 280], "v long"),
+    "frame without columns": (lambda frame: frame[["v"]] if (frame["v"] > 100).any() else pd.DataFrame(), "v long"),
+    "index and order": (lambda frame: frame.set_index("v")[["s", "b"]], "b boolean, s string"),
+    "by position": (lambda frame: pd.DataFrame([[i, i] for i in frame["v"]]), "a long, b long"),
+    "category": (lambda frame: pd.DataFrame({"s": frame["s"].astype("category")}), "s string"),
+    "key": (lambda key, frame: frame[["v"]].assign(key=repr(key)), "v long, key string"),
+}
+
+
+@pytest.mark.parametrize("merge", [None, lambda frame: frame], ids=["whole", "merged"])
+@pytest.mark.parametrize("function", FUNCTIONS)
+def test_group_functions(facts, function, merge):
+    func, schema = FUNCTIONS[function]
+    ours = skew_groupby(facts, "k", strategy="wrap", partitions=3).applyInPandas(func, schema, merge)
+    assert_same_rows(ours, facts.groupBy("k").applyInPandas(func, schema))
+
+
+def test_columns_by_position_where_spark_is_told_so(spark, facts):
+    with conf(spark, "spark.sql.legacy.execution.pandas.groupedMap.assignColumnsByName", "false"):
+        ours, plain = (
+            grouped.applyInPandas(lambda frame: pd.DataFrame({"other": [len(frame)]}), "n long")
+            for grouped in (skew_groupby(facts, "k", strategy="wrap", partitions=3), facts.groupBy("k"))
+        )
+        assert_same_rows(ours, plain)
+
+
+def test_a_schema_that_does_not_fit_is_told(facts):
+    with pytest.raises(SchemaError):
+        skew_groupby(facts, "k").applyInPandas(lambda frame: frame, "n long")

@@ -1,0 +1,235 @@
+"""`skew_join` against its enemies: odd key types and names, references after the join, unlike frames and profiles."""
+
+import re
+
+import pytest
+from pyspark.sql import functions as F
+
+from skewkit import KeyProfile, SkewkitError, skew_join, skew_profile
+from skewkit.spark.compat import explained
+from skewkit.testing import assert_same_rows
+from tests.conftest import conf
+
+pytestmark = pytest.mark.connect
+
+HOT = "CASE WHEN id % 10 < 5 THEN 0 WHEN id % 10 < 7 THEN 1 ELSE id % 40 END"
+TREATED = ["salt", "broadcast_head"]
+
+
+@pytest.fixture(scope="module")
+def facts(spark):
+    return spark.range(0, 240, 1, 3).selectExpr(
+        f"CASE WHEN id % 10 = 9 THEN NULL ELSE {HOT} END AS k", "id AS v", "id % 4 AS x", "cast(id % 7 AS string) AS s"
+    )
+
+
+@pytest.fixture(scope="module")
+def dims(spark):
+    return spark.range(0, 40, 1, 2).selectExpr(
+        "if(id = 39, NULL, id) AS k", "id * 2 AS w", "id % 4 AS x", "cast(id AS string) AS s"
+    )
+
+
+def check(left, right, on, how="left", strategy="salt", pick=lambda frame: frame, **options):
+    """Compare with plain Spark, the plain join first, so that a test of something Spark refuses fails as such."""
+    plain = pick(left.join(right, on, how))
+    return assert_same_rows(pick(skew_join(left, right, on, how, strategy=strategy, partitions=3, **options)), plain)
+
+
+KEY_TYPES = {
+    "tinyint": f"cast({HOT} AS tinyint)",
+    "float": "CASE id % 5 WHEN 0 THEN float('NaN') WHEN 1 THEN float(-0.0D) WHEN 2 THEN float(0) ELSE float('inf') END",
+    "double": "CASE id % 5 WHEN 0 THEN double('NaN') WHEN 1 THEN -0.0D WHEN 2 THEN 0D ELSE double('-inf') END",
+    "decimal": f"cast({HOT} AS decimal(38,18)) / 3",
+    "string": f"CASE {HOT} WHEN 0 THEN 'é\u0000ß💥' WHEN 1 THEN '' ELSE concat('k', {HOT}) END",
+    "binary": f"CASE {HOT} WHEN 0 THEN X'00FF80' WHEN 1 THEN X'' ELSE cast(concat('k', {HOT}) AS binary) END",
+    "boolean": f"{HOT} = 0",
+    "date": f"date_add(DATE'1969-12-20', cast({HOT} AS int))",
+    "date after 9999": f"date_add(DATE'9999-12-31', cast({HOT} AS int) * 1000)",
+    "timestamp": f"timestamp_micros({HOT} * 123456789 - 5)",
+    "timestamp after 9999": f"timestamp_micros(9000000000000000000 - {HOT})",
+    "timestamp_ntz": f"cast(timestamp_micros({HOT} * 1234567 - 5) AS timestamp_ntz)",
+    "day interval": f"make_dt_interval(0, 0, cast({HOT} AS int), 0.5)",
+    "hour interval": f"cast({HOT} AS interval hour)",
+    "month interval": f"make_ym_interval(0, cast({HOT} AS int))",
+    "array": f"CASE {HOT} WHEN 0 THEN array(1, NULL) WHEN 1 THEN array(NULL, 1) ELSE array(cast({HOT} AS int)) END",
+    "array of doubles": f"CASE {HOT} WHEN 0 THEN array(-0.0D) WHEN 1 THEN array(0D) ELSE array(double('NaN')) END",
+    "struct": f"named_struct('a', if({HOT} = 0, NULL, 1), 'b', if({HOT} = 1, NULL, 1))",
+    "struct with odd names": f"named_struct('a b', cast({HOT} AS int), 'c,d:e', 's', 'x-y', 1)",
+    "collated": f"CASE {HOT} WHEN 0 THEN if(id % 2 = 0, 'HOT', 'hot') ELSE 'k' END COLLATE UTF8_LCASE",
+    "void": "NULL",
+}
+
+
+@pytest.mark.parametrize("key", KEY_TYPES)
+def test_key_types(spark, key):
+    facts = spark.range(0, 200, 1, 3).selectExpr("id AS v", f"if(id % 23 = 0, NULL, {KEY_TYPES[key]}) AS k")
+    dims = spark.range(0, 30, 1, 2).selectExpr("id AS w", f"if(id % 13 = 0, NULL, {KEY_TYPES[key]}) AS k")
+    check(facts, dims, "k", strategy="auto" if key == "collated" else "salt")
+
+
+NAMES = ["a.b", "x y", "t`k", "*", "Ünï", "_skew_hash", "_SKEW_R_KEY0", ""]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_names_of_using_keys_are_taken_literally(facts, dims, name):
+    check(facts.withColumnRenamed("k", name), dims.withColumnRenamed("k", name), name)
+
+
+REFERENCES = {
+    "left columns": lambda joined, left, right: joined.select(left["k"], left["x"], "w"),
+    "right column": lambda joined, left, right: joined.select(left["x"], right["w"], right["x"]),
+    "right key": lambda joined, left, right: joined.select(left["v"], right["k"]),
+    "anti-join idiom": lambda joined, left, right: joined.where(right["k"].isNull()),
+    "aliases": lambda joined, left, right: joined.select("a.x", "b.x", "k", "a.k"),
+    "alias of the right key": lambda joined, left, right: joined.select("a.v", "b.k"),
+}
+
+
+@pytest.mark.parametrize("strategy", TREATED)
+@pytest.mark.parametrize("reference", REFERENCES)
+def test_references_after_a_join_by_name(facts, dims, reference, strategy):
+    left, right = facts.alias("a"), dims.alias("b")
+    check(left, right, "k", strategy=strategy, pick=lambda joined: REFERENCES[reference](joined, left, right))
+
+
+@pytest.mark.parametrize("strategy", TREATED)
+def test_references_where_the_key_is_moved_to_the_front(facts, dims, strategy):
+    left = facts.select("v", "k", F.col("s").alias("q"), F.col("x").alias("q"))
+    check(left, dims, "k", strategy=strategy, pick=lambda joined: joined.select(left["v"], left["k"], "w"))
+    aliased = left.alias("z")
+    check(aliased, dims, "k", strategy=strategy, pick=lambda joined: joined.select("z.v", "z.k", "w"))
+
+
+CONDITIONS = {
+    "equality": lambda a, b: a["k"] == b["k"],
+    "the other way round": lambda a, b: b["k"] == a["k"],
+    "list": lambda a, b: [a["k"] == b["k"], b["x"] == a["x"]],
+    "conjunction": lambda a, b: (a["k"] == b["k"]) & (b["x"] == a["x"]),
+    "expression": lambda a, b: a["k"] + 1 == b["k"] * 1,
+}
+
+
+@pytest.mark.parametrize("strategy", TREATED)
+@pytest.mark.parametrize("condition", CONDITIONS)
+def test_conditions(facts, dims, condition, strategy):
+    on = CONDITIONS[condition](facts, dims)
+    check(facts, dims, on, strategy=strategy, pick=lambda joined: joined.select(facts["x"], dims["x"], dims["k"]))
+
+
+@pytest.mark.parametrize("strategy", TREATED)
+def test_self_join_by_alias(facts, strategy):
+    left, right = facts.alias("a"), facts.where("v < 60").alias("b")
+    columns = ["a.x", "b.x", "a.v", "b.v"]
+    check(left, right, F.col("b.k") == F.col("a.k"), strategy=strategy, pick=lambda joined: joined.select(*columns))
+
+
+@pytest.mark.parametrize("on", [["k", "x"], ["s", "k", "x"], "K", ["k", "k"]], ids=str)
+@pytest.mark.parametrize("strategy", TREATED)
+def test_names_in_any_order_and_case(facts, dims, on, strategy):
+    check(facts, dims, on, "inner", strategy)
+
+
+def test_case_sensitive_names(spark, facts, dims):
+    left, right = facts.selectExpr("v", "k", "x AS K", "s AS V"), dims.selectExpr("k", "w", "x AS K", "s AS W")
+    with conf(spark, "spark.sql.caseSensitive", "true"):
+        for on in ("k", "K", ["K", "k"]):
+            check(left, right, on)
+
+
+FRAMES = {
+    "empty right": lambda f, d: (f, d.where("false")),
+    "empty left": lambda f, d: (f.limit(0), d),
+    "one row each": lambda f, d: (f.limit(1), d.limit(1)),
+    "all keys null": lambda f, d: (f.withColumn("k", F.lit(None).cast("bigint")), d),
+    "one key": lambda f, d: (f.withColumn("k", F.lit(1)), d.withColumn("k", F.lit(1))),
+    "many empty partitions": lambda f, d: (f.repartition(40), d.coalesce(1)),
+    "hot on both sides": lambda f, d: (f, f.select("k", F.col("v").alias("w"))),
+    "hot on the right": lambda f, d: (d, f),
+    "hot keys absent on the right": lambda f, d: (f, d.where("k > 10")),
+    "int and bigint": lambda f, d: (f.withColumn("k", F.col("k").cast("int")), d),
+    "maps": lambda f, d: (f.withColumn("m", F.create_map("s", "v")), d.withColumn("m", F.create_map("s", "w"))),
+    "wide": lambda f, d: (f.select("*", *((F.col("v") + i).alias(f"c{i}") for i in range(200))), d),
+    "cached": lambda f, d: (f.cache(), d),
+}
+
+
+@pytest.mark.parametrize("frames", FRAMES)
+def test_frames(facts, dims, frames):
+    check(*FRAMES[frames](facts, dims), "k")
+
+
+PROFILES = {
+    "stale": lambda f: skew_profile(f.withColumn("k", F.col("k") + 1), "k", partitions=3),
+    "of strings": lambda f: skew_profile(f.selectExpr("concat('x', k) AS k"), "k", partitions=3),
+    "two keys that cast to one": lambda f: skew_profile(f.selectExpr("if(v % 2 = 0, 1.25D, 1.5D) AS k"), "k"),
+    "of dates": lambda f: skew_profile(f.selectExpr("date_add(DATE'2020-01-01', int(k)) AS k"), "k", partitions=3),
+    "empty": lambda f: skew_profile(f.where("false"), "k"),
+    "forgotten": lambda f: skew_profile(f, "k").decay(0),
+    "merged": lambda f: skew_profile(f, "k", partitions=100).merge(skew_profile(f, "k", partitions=3)),
+    "from JSON": lambda f: KeyProfile.from_json(skew_profile(f, "k", partitions=3).to_json()),
+    "infinite weight": lambda f: skew_profile(f.withColumn("i", F.lit(float("inf"))), "k", weight="i", partitions=3),
+}
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+def test_a_profile_is_only_a_hint(facts, dims, profile):
+    check(facts, dims, "k", left_profile=PROFILES[profile](facts))
+
+
+@pytest.mark.parametrize("heavy", [[0, 12345, None], [], ["0"], [0, 0.0]], ids=str)
+def test_named_keys_are_only_a_hint(facts, dims, heavy):
+    check(facts, dims, "k", heavy=heavy)
+
+
+def random_keys(frames):
+    import random
+
+    for frame in frames:
+        yield frame.assign(k=[random.randrange(20) for _ in range(len(frame))])
+
+
+def test_frames_that_differ_from_one_reading_to_the_next_are_read_once(spark):
+    """Every row of the Python side has one of 20 keys, and all 20 are on the other side: none is lost or doubled."""
+    steady = spark.range(0, 2000, 1, 3).selectExpr("if(id % 3 > 0, 0, id % 20) AS k", "id AS v")
+    fickle = spark.range(0, 3000, 1, 2).selectExpr("id AS w", "0L AS k").mapInPandas(random_keys, "w long, k long")
+    joined = skew_join(steady, fickle, "k", partitions=4)
+    assert joined.select("w").distinct().count() == 3000
+    one_each = spark.range(20).withColumnRenamed("id", "k")
+    hot = fickle.withColumn("k", F.when(F.col("k") < 9, 0).otherwise(F.col("k")))
+    assert skew_join(hot, one_each, "k", "left", partitions=4).count() == 3000
+    try:
+        asked_for = skew_join(hot, one_each, "k", "left", strategy="broadcast_head", partitions=4)
+    except SkewkitError:
+        return
+    assert asked_for.count() == 3000
+
+
+@pytest.mark.parametrize("how", ["inner", "left"])
+def test_the_salted_plan_shuffles_each_side_once(facts, dims, how):
+    for on in ("k", facts["k"] == dims["k"]):
+        text = explained(skew_join(facts, dims, on, how, strategy="salt", partitions=4), "FORMATTED")
+        tree = text.partition("\n\n")[0]
+        assert len(re.findall(r"\bExchange\b", tree)) == 2
+        assert not re.search(r"\brand|Python|Nested|Cartesian", text)
+
+
+REFUSED = {
+    "unknown column": lambda f, d: skew_join(f, d, f["k"] == F.col("zz")),
+    "set": lambda f, d: skew_join(f, d, {"k"}),
+    "how with a space": lambda f, d: skew_join(f, d, "k", "inner join"),
+    "how is None": lambda f, d: skew_join(f, d, "k", None),
+    "partitions": lambda f, d: skew_join(f, d, "k", partitions=-3),
+    "too many partitions": lambda f, d: skew_join(f, d, "k", partitions=1 << 40, strategy="salt", heavy=[0]),
+    "strategy of group-by": lambda f, d: skew_join(f, d, "k", strategy="wrap"),
+    "heavy list": lambda f, d: skew_join(f, d, "k", heavy=[[1]]),
+    "heavy dict": lambda f, d: skew_join(f, d, "k", heavy=[{"a": 1}]),
+    "heavy object": lambda f, d: skew_join(f, d, "k", heavy=[object()]),
+    "right profile alone": lambda f, d: skew_join(f, d, "k", right_profile=skew_profile(d.limit(1), "k")),
+}
+
+
+@pytest.mark.parametrize("call", REFUSED)
+def test_is_refused_as_a_skewkit_error(facts, dims, call):
+    with pytest.raises(SkewkitError):
+        REFUSED[call](facts, dims)
