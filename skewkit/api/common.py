@@ -21,9 +21,13 @@ from skewkit.errors import (
 from skewkit.options import Settings, read_settings
 from skewkit.partitioners.checks import whole_number
 from skewkit.plan.profile import KeyProfile, named_heavy
+from skewkit.plan.values import hashable
 from skewkit.spark.compat import conf_reader, default_partitions, is_frame
 from skewkit.spark.keys import Keys
 from skewkit.spark.profiling import Found, Task, auto_fraction, profile
+
+MOST_PARTITIONS = 1 << 16
+"""The packed key of a join keeps the rest of an int for the key's hash."""
 
 
 def check_frame(df: object, what: str) -> DataFrame:
@@ -44,7 +48,10 @@ def check_batch(df: DataFrame, what: str) -> None:
 
 def check_partitions(df: DataFrame, partitions: int | None) -> int:
     """Return the number of partitions: the argument, else the session's number of shuffle partitions."""
-    return default_partitions(df.sparkSession) if partitions is None else whole_number("partitions", partitions)
+    n = default_partitions(df.sparkSession) if partitions is None else whole_number("partitions", partitions)
+    if n > MOST_PARTITIONS:
+        raise ArgumentError(f"partitions is {n:,}; expected at most {MOST_PARTITIONS:,}")
+    return n
 
 
 def check_strategy(strategy: str, valid: Iterable[str]) -> str:
@@ -67,7 +74,7 @@ def analysed(build: Callable[[], DataFrame]) -> DataFrame:
         return frame
     except AnalysisException as error:
         text = str(error).splitlines()[0]
-        if "UNRESOLVED_COLUMN" in text:
+        if "UNRESOLVED_COLUMN" in text or "FIELD_NOT_FOUND" in text:
             raise ColumnNotFoundError(text) from error
         raise
 
@@ -84,7 +91,7 @@ def heavy_values(heavy: Sequence[Any], keys: Keys) -> list[tuple[Any, ...]]:
                 f"heavy key {value!r} has {len(value)} value(s) and the key has {width} column(s) "
                 f"{list(keys.names)}; give a tuple with one value per column"
             )
-    return list(dict.fromkeys(values))
+    return list({hashable(value): value for value in values}.values())
 
 
 def given_profile(given: KeyProfile | None, heavy: Sequence[Any] | None, keys: Keys) -> KeyProfile | None:

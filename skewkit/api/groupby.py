@@ -29,13 +29,14 @@ from skewkit.plan.keyplan import KeyPlan, key_plan
 from skewkit.plan.load import group_load
 from skewkit.plan.profile import KeyProfile
 from skewkit.plan.schemes import SCHEMES
-from skewkit.spark.compat import Call, is_column, read_call
+from skewkit.spark.compat import Call, conf_reader, is_column, read_call
 from skewkit.spark.frames import remember
 from skewkit.spark.grouping import aggregate, apply, placed
 from skewkit.spark.keys import Keys, find_keys, quoted
 from skewkit.spark.route import salt
 from skewkit.spark.splits import Split, split_of, values_to_salt_by
 
+_BY_NAME = "spark.sql.legacy.execution.pandas.groupedMap.assignColumnsByName"
 AQE_NOTE = "adaptive execution never splits a group-by, so it would not help"
 
 
@@ -130,6 +131,8 @@ class SkewGroupedData:
         native = self._native_agg(exprs)
         if self._strategy == "native":
             return remember(native, self._choice("native", self._native_because))
+        if is_column(exprs[0]) and len(native.columns) != len(self._keys.names) + len(exprs):
+            return remember(native, self._choice("native", "spark.sql.retainGroupColumns is off"))
         plan = self._split_calls(exprs)
         if isinstance(plan, str):
             return remember(native, self._choice("native", plan))
@@ -202,7 +205,7 @@ class SkewGroupedData:
         if self._strategy == "native":
             return remember(native, self._choice("native", self._native_because))
         if self._settings.check_functions:
-            check_function(func, merge, self._df.schema, native.schema, self._keys.names)
+            self._check(func, merge, native.schema)
         if not is_plain(func) or (merge is not None and not is_plain(merge)):
             return remember(
                 native, self._choice("native", "functions of iterators see their group as plain Spark has it")
@@ -213,6 +216,11 @@ class SkewGroupedData:
         at = placed(self._df, self._keys, choice.plan, salt(self._df, self._keys))
         frame = apply(at, choice.plan, func, native.schema, merge, self._settings.group_rows)
         return remember(frame, choice)
+
+    def _check(self, func: Callable[..., Any], merge: Callable[..., Any] | None, schema: StructType) -> None:
+        """Try the functions, unless Spark takes their columns by position, whatever they are called."""
+        if conf_reader(self._df.sparkSession)(_BY_NAME) != "false":
+            check_function(func, merge, self._df.schema, schema, self._keys.names)
 
     def _decide(self, *, divisible: bool = True, value: Column | None = None) -> Choice:
         """Profile if need be, plan, and say whether the plan pays; `value` is what a set would be cut by."""
@@ -278,11 +286,10 @@ class SkewGroupedData:
 
     def _shorthand(self, function: Callable[[Any], Column], name: str, columns: Sequence[str]) -> DataFrame:
         # Spark checks that the columns are numeric.
-        analysed(lambda: getattr(self._df.groupBy(*self._keys.columns), name)(*columns))
+        native = analysed(lambda: getattr(self._df.groupBy(*self._keys.columns), name)(*columns))
         numeric = [f.name for f in self._df.schema.fields if isinstance(f.dataType, NumericType)]
-        chosen = list(columns) or numeric
-        if not chosen:
+        if not columns and not numeric:
             raise ArgumentError(f"{name}() found no numeric column; name the columns")
-        return self.agg(
-            *(function(quoted(column) if not columns else column).alias(f"{name}({column})") for column in chosen)
-        )
+        named = native.columns[len(self._keys.names) :]
+        arguments = columns or [quoted(column) for column in numeric]
+        return self.agg(*(function(x).alias(n) for x, n in zip(arguments, named, strict=True)))

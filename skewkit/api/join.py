@@ -27,7 +27,7 @@ from skewkit.plan.profile import KeyProfile
 from skewkit.spark.compat import is_connect, physical_plan
 from skewkit.spark.frames import remember
 from skewkit.spark.joining import JoinKeys, broadcast_head, salted
-from skewkit.spark.physical import against_reading_twice, top_join
+from skewkit.spark.physical import against_reading_twice, top_join, unsafe_to_read_twice
 
 STRATEGIES = ("auto", "native", "broadcast_head", "salt")
 HOWS = {
@@ -95,6 +95,7 @@ def skew_join(
         check_batch(check_frame(frame, f"skew_join ({side})"), f"skew_join ({side})")
     settings = settings_of(left)
     kind = _how(how)
+    on = list(on) if isinstance(on, tuple) else on
     check_strategy(strategy, STRATEGIES)
     n = check_partitions(left, partitions)
     keys = join_keys(left, right, on)
@@ -131,6 +132,12 @@ def skew_join(
         return remember(
             salted(left, right, keys, plan, shuffle_hash=fits), replace(choice, notes=(AQE_NOTE, *stale_note(known, n)))
         )
+    for side, frame in (("left", left), ("right", right)):
+        unsafe = unsafe_to_read_twice(physical_plan(frame))
+        if unsafe is not None:
+            raise UnsupportedError(
+                f"broadcast_head reads both sides twice, and the {side} side {unsafe}; cache() it first, or use 'salt'"
+            )
     head = plan.head(settings.broadcast_rows)
     warning = (f"a frame is read twice, though {rereading}",) if rereading else ()
     return remember(

@@ -11,10 +11,8 @@ from pyspark.sql import Column, DataFrame
 
 from skewkit.errors import ArgumentError, ArgumentTypeError, KeyTypeError
 from skewkit.spark.compat import is_column, read_call
-from skewkit.spark.joining import JoinKeys
+from skewkit.spark.joining import INTEGERS, JoinKeys
 from skewkit.spark.keys import Keys, find_keys
-
-_WIDTH = {"tinyint": 1, "smallint": 2, "int": 4, "bigint": 8}
 
 
 def join_keys(left: DataFrame, right: DataFrame, on: Any) -> JoinKeys | str:
@@ -31,6 +29,8 @@ def join_keys(left: DataFrame, right: DataFrame, on: Any) -> JoinKeys | str:
     if not parts:
         raise ArgumentError("on is empty; name at least one key column")
     if all(isinstance(part, str) for part in parts):
+        if len({part.lower() for part in parts}) < len(parts):
+            return "a key is named twice"
         l_keys = find_keys(left, parts, what="left key", literal=True)
         r_keys = find_keys(right, parts, what="right key", literal=True)
         return _in_common_types(l_keys, r_keys, tuple(parts), list(parts))
@@ -59,8 +59,8 @@ def _in_common_types(left: Keys, right: Keys, using: tuple[str, ...] | None, on:
     for a, b, name in zip(left.types, right.types, left.names, strict=True):
         if a == b:
             types.append(a)
-        elif a in _WIDTH and b in _WIDTH:
-            types.append(max(a, b, key=_WIDTH.__getitem__))
+        elif a in INTEGERS and b in INTEGERS:
+            types.append(max(a, b, key=INTEGERS.index))
         else:
             return f"key {name} is {a} on the left and {b} on the right; cast one of them to have hot keys treated"
     return JoinKeys(_cast(left, types), _cast(right, types), using, on)

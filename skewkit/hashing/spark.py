@@ -58,7 +58,8 @@ def _hash(value: Any, type_: str, seed: int) -> int:
     if type_ == "bigint":
         return _hash_long(int(value), seed)
     if type_ == "date":
-        return _hash_int((value - _EPOCH_DAY).days, seed)
+        day = value.date() if isinstance(value, dt.datetime) else value
+        return _hash_int((day - _EPOCH_DAY).days, seed)
     if type_ in ("timestamp", "timestamp_ltz", "timestamp_ntz"):
         return _hash_long(_microseconds(value, type_), seed)
     if type_ == "double":

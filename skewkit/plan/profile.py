@@ -137,6 +137,8 @@ class KeyProfile:
 
     def decay(self, alpha: float) -> KeyProfile:
         """Return the profile with every weight times `alpha` in 0..1: the past counts less (FISH, epoch decay)."""
+        if isinstance(alpha, bool) or not isinstance(alpha, int | float):
+            raise ArgumentTypeError(f"decay() got alpha={alpha!r}; it is a factor between 0 and 1")
         if not 0 <= alpha <= 1:
             raise ArgumentError(f"decay() got alpha={alpha!r}; it is a factor between 0 and 1")
         heavy, null_heavy = (

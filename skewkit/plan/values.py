@@ -38,7 +38,8 @@ def from_jsonable(value: Any, type_: str) -> Any:
     if value is None:
         return None
     if type_ in ("float", "double"):
-        return float(value)
+        number = float(value)
+        return math.nan if math.isnan(number) else number  # one object, so that equal profiles are equal
     if type_ == "binary":
         return base64.b64decode(value)
     if type_ == "date":
@@ -47,7 +48,7 @@ def from_jsonable(value: Any, type_: str) -> Any:
         return dt.datetime.fromisoformat(value)
     if type_.startswith("decimal("):
         return decimal.Decimal(value)
-    if type_.startswith("interval day"):
+    if type_.startswith(("interval day", "interval hour", "interval minute", "interval second")):
         return dt.timedelta(microseconds=value)
     if type_.startswith("array<"):
         return tuple(from_jsonable(item, type_[6:-1]) for item in value)

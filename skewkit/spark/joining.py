@@ -16,6 +16,8 @@ from skewkit.spark.keys import Keys, Names, quoted
 from skewkit.spark.route import copies, salt, with_heavy_index, with_partition
 
 _INT = (1 << 31) - 1
+INTEGERS = ("tinyint", "smallint", "int", "bigint")
+"""Key types that may differ between the sides, the narrower first."""
 
 
 @dataclass(frozen=True)
@@ -118,7 +120,7 @@ def _with_keys(
 
 
 def _cast(keys: Keys) -> Keys:
-    columns = tuple(c.cast(t) for c, t in zip(keys.columns, keys.types, strict=True))
+    columns = tuple(c.cast(t) if t in INTEGERS else c for c, t in zip(keys.columns, keys.types, strict=True))
     return replace(keys, columns=columns)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -154,9 +155,8 @@ def _native_because(type_: DataType) -> str | None:
     for part in _parts(type_):
         if isinstance(part, StringType) and getattr(part, "collation", "UTF8_BINARY") != "UTF8_BINARY":
             return "a key has a collation, under which different strings are one key"
-        name = part.simpleString()
-        if name == "interval" or name.startswith(("interval year", "interval month")):
-            return f"keys of type {name} cannot be brought to Python to be profiled"
+        if part.simpleString() == "interval":
+            return "keys of type interval have no order and no Python value"
     return None
 
 
@@ -186,4 +186,6 @@ def plain(value: Any) -> Any:
         return bytes(value)
     if isinstance(value, list | tuple):
         return tuple(plain(item) for item in value)
+    if isinstance(value, float) and math.isnan(value):
+        return math.nan  # one object, so that profiles with a NaN among their keys can be equal
     return value

@@ -5,12 +5,15 @@ from __future__ import annotations
 import re
 
 _JOIN = re.compile(r"(BroadcastHashJoin|BroadcastNestedLoopJoin|SortMergeJoin|ShuffledHashJoin|CartesianProduct)")
-_AGAINST = (
+_UNSAFE = (
     ("holds a limit or a sample, which may differ the second time", r"Limit\b|\bSample\b|TakeOrdered"),
     ("holds random values", r"\b(rand|randn|uuid|shuffle|randstr|uniform)\("),
     ("holds positions of rows", r"(?i)monotonically_increasing_id|spark_partition_id"),
-    ("is computed by Python", r"Python|InPandas|InArrow|ExistingRDD"),
-    ("is the result of a shuffle", r"Exchange|Join|Window"),
+    ("is computed by Python, which may return something else the second time", r"Python|InPandas|InArrow"),
+)
+_COSTLY = (
+    ("comes from an RDD, which may be costly", r"ExistingRDD"),
+    ("is the result of a shuffle, which is costly", r"Exchange|Join|Window"),
 )
 
 
@@ -24,13 +27,30 @@ def top_join(physical: str) -> str | None:
     return found.group(1) if found else None
 
 
-def against_reading_twice(physical: str) -> str | None:
-    """Return why a frame should not be computed twice, or None; what is cached may be read twice.
+def unsafe_to_read_twice(physical: str) -> str | None:
+    """Return why a frame may have other rows when it is computed again, or None; what is cached stays as it is.
 
-    >>> against_reading_twice("*(1) ColumnarToRow")
-    >>> against_reading_twice("")
+    >>> unsafe_to_read_twice("*(1) ColumnarToRow")
+    >>> unsafe_to_read_twice("")
     'has a plan that cannot be seen'
     """
+    text = _uncached(physical)
+    if not text.strip():
+        return "has a plan that cannot be seen"
+    return _first(_UNSAFE, text)
+
+
+def against_reading_twice(physical: str) -> str | None:
+    """Return why a frame should not be computed twice, because it is unsafe or costly, or None."""
+    return unsafe_to_read_twice(physical) or _first(_COSTLY, _uncached(physical))
+
+
+def _first(reasons: tuple[tuple[str, str], ...], text: str) -> str | None:
+    return next((reason for reason, pattern in reasons if re.search(pattern, text)), None)
+
+
+def _uncached(physical: str) -> str:
+    """Return the plan's lines but for those below a cached frame."""
     lines, cached = [], None
     for line in physical.splitlines():
         depth = len(line) - len(line.lstrip(" :+-"))
@@ -38,7 +58,4 @@ def against_reading_twice(physical: str) -> str | None:
             continue
         cached = depth if "InMemoryRelation" in line else None
         lines.append(line)
-    text = "\n".join(lines)
-    if not text.strip():
-        return "has a plan that cannot be seen"
-    return next((reason for reason, pattern in _AGAINST if re.search(pattern, text)), None)
+    return "\n".join(lines)

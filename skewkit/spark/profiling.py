@@ -9,6 +9,7 @@ from functools import reduce
 
 from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import functions as F
+from pyspark.sql.types import DataType
 
 from skewkit.plan.profile import HeavyKey, KeyProfile
 from skewkit.spark.compat import explained
@@ -102,31 +103,54 @@ def _queries(task: Task, number: int, partitions: int, buckets: int) -> list[Dat
     grouped = rows.groupBy(*names).agg(total.alias("w")).select(*names, keys.hash.alias("h"), "w")
     # A key with a share of theta = 1/(5n) is among the 5n heaviest, nulls included.
     head = grouped.orderBy(F.desc("w"), "h").limit(5 * partitions + 1)
+    shown = [_shown(F.col(n), field.dataType).alias(n) for n, field in zip(names, rows.schema.fields, strict=False)]
+    types = {f.name: f.dataType for f in grouped.select(*shown).schema.fields}
     bucket = F.when(keys.any_null, -1).otherwise(F.pmod("h", F.lit(buckets))).alias("h")
     tail = grouped.groupBy(bucket).agg(F.sum("w").alias("w"), F.count(F.lit(1)).alias("n"))
     task_number = F.lit(number).alias("task")
-    nothing = [F.lit(None).cast(type_).alias(n) for n, type_ in zip(names, task.keys.types, strict=True)]
+    nothing = [F.lit(None).cast(types[name]).alias(name) for name in names]
+    no_null = F.lit(False).alias("null")
     values = []
     if task.value is not None:
         count = F.approx_count_distinct(task.value).cast("double").alias("w")
         no_keys = F.lit(0).cast("bigint").alias("n")
         sampled = task.frame if task.fraction >= 1 else task.frame.sample(fraction=task.fraction, seed=SEED)
         only = sampled.agg(count).select(
-            task_number, F.struct(*nothing).alias("key"), F.lit(_DISTINCT).cast("bigint").alias("h"), "w", no_keys
+            task_number,
+            F.struct(*nothing).alias("key"),
+            no_null,
+            F.lit(_DISTINCT).cast("bigint").alias("h"),
+            "w",
+            no_keys,
         )
         values.append(only)
     number_of_keys = F.lit(None).cast("bigint").alias("n")
     return [
-        head.select(task_number, F.struct(*names).alias("key"), "h", F.col("w").cast("double"), number_of_keys),
-        tail.select(task_number, F.struct(*nothing).alias("key"), "h", F.col("w").cast("double"), "n"),
+        head.select(
+            task_number,
+            F.struct(*shown).alias("key"),
+            keys.any_null.alias("null"),
+            "h",
+            F.col("w").cast("double"),
+            number_of_keys,
+        ),
+        tail.select(task_number, F.struct(*nothing).alias("key"), no_null, "h", F.col("w").cast("double"), "n"),
         *values,
     ]
 
 
 def _weight(weight: Column) -> Column:
-    """Nulls, NaN and negative weights count as nothing."""
+    """Nulls, NaN, infinite and negative weights count as nothing."""
     value = weight.cast("double")
-    return F.when(value > 0, F.nanvl(value, F.lit(0.0))).otherwise(0.0)
+    return F.when((value > 0) & (value < float("inf")), value).otherwise(0.0)
+
+
+def _shown(key: Column, type_: DataType) -> Column:
+    """Return a key as Python can have it: no year past 9999 (null instead), months as text."""
+    name = type_.typeName()
+    if name in ("date", "timestamp", "timestamp_ntz"):
+        return F.when((F.year(key) >= 1) & (key < F.lit("9999-12-30").cast(type_)), key)
+    return key.cast("string") if type_.simpleString().startswith(("interval year", "interval month")) else key
 
 
 def _profile(task: Task, rows: Sequence[Row], partitions: int, buckets: int) -> KeyProfile:
@@ -134,7 +158,7 @@ def _profile(task: Task, rows: Sequence[Row], partitions: int, buckets: int) -> 
     head = []
     for row in rows:
         if row["n"] is None:
-            head.append((plain(row["key"]), int(row["h"]), float(row["w"])))
+            head.append((plain(row["key"]), int(row["h"]), float(row["w"]), bool(row["null"])))
         elif row["h"] < 0:
             nulls = float(row["w"])
         else:
@@ -142,15 +166,15 @@ def _profile(task: Task, rows: Sequence[Row], partitions: int, buckets: int) -> 
     total = sum(tail) + nulls
     theta = 1 / (5 * partitions)
     listed = [item for item in head if item[2] > 0 and item[2] >= theta * total]
-    missing = max((w for _, _, w in head if w < theta * total), default=0.0)
+    missing = max((w for _, _, w, _ in head if w < theta * total), default=0.0)
     heavy: list[HeavyKey] = []
     null_heavy: list[HeavyKey] = []
-    for key, key_hash, weight in sorted(listed, key=lambda item: (-item[2], item[1])):
+    for key, key_hash, weight, null in sorted(listed, key=lambda item: (-item[2], item[1])):
         low, high = bounds(weight, task.fraction)
-        (null_heavy if None in key else heavy).append(
+        (null_heavy if null else heavy).append(
             HeavyKey(key, low, _number(weight / task.fraction, task), high, key_hash)
         )
-        if None not in key:
+        if not null:
             tail[key_hash % buckets] -= weight
             tail_keys[key_hash % buckets] -= 1
     return KeyProfile(

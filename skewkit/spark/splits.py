@@ -13,6 +13,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from skewkit.spark.compat import Call
+from skewkit.spark.keys import has_fixed_hash
 
 One = Callable[[Column], Column]
 
@@ -78,6 +79,8 @@ def split_of(df: DataFrame, call: Call) -> Split | str:
         return f"{call.name} of {type_} has its own precision and overflow"
     if split.by_value and "collate" in type_:
         return f"{call.name} of {type_} takes different strings for one"
+    if split.by_value and not has_fixed_hash(schema[0].dataType):
+        return f"{call.name} of {type_} cannot be cut by its values, which have no hash"
     return split
 
 

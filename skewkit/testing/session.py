@@ -6,6 +6,7 @@ import contextlib
 import os
 import sys
 import tempfile
+import warnings
 from collections.abc import Iterator, Mapping
 from importlib import metadata
 from pathlib import Path
@@ -62,7 +63,9 @@ def local_session(
     for name, value in settings.items():
         builder = builder.config(name, value)
     try:
-        with _quiet(log):
+        with _quiet(log), warnings.catch_warnings():
+            # A Connect client sets every setting once more, and warns of those that only a new server takes.
+            warnings.filterwarnings("ignore", message=r"(?s).*CANNOT_MODIFY_CONFIG", category=UserWarning)
             return builder.getOrCreate()
     except Exception as error:
         said = log.read_text(errors="replace") if log.exists() else ""

@@ -279,3 +279,12 @@ def test_sets_of_few_values_stay_native(facts):
     grouped = skewkit.skew_groupby(facts, "k").agg(F.collect_set("s").alias("set"))
     assert "partial sets are small" in skewkit.explain(grouped)
     assert "strategy   wrap" in skewkit.explain(skewkit.skew_groupby(facts, "k").agg(F.collect_set("v").alias("set")))
+
+
+def test_without_group_columns(spark, facts):
+    from tests.conftest import conf
+
+    with conf(spark, "spark.sql.retainGroupColumns", "false"):
+        exprs = [F.collect_list("v").alias("vs")]
+        ours = skewkit.skew_groupby(facts, "k", strategy="wrap").agg(*exprs)
+        assert_same_rows(ours, facts.groupBy("k").agg(*exprs), unordered=("vs",))
