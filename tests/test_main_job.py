@@ -13,7 +13,7 @@ STEPS = (
     "United Kingdom",
     "3. Revenue per country",
     "strategy   wrap",
-    "4. The products",
+    "4. The order positions",
     "5. Lines with their customers",
     "strategy   salt",
     "rows per partition, skewkit",

@@ -13,7 +13,6 @@ from skewkit.errors import SchemaError
 from skewkit.testing import assert_same_rows
 from tests.conftest import conf
 
-
 HOT = "CASE WHEN id % 10 < 6 THEN 0 WHEN id % 10 = 9 THEN NULL ELSE id % 50 END"
 
 

@@ -10,7 +10,6 @@ from skewkit.spark.compat import explained
 from skewkit.testing import assert_same_rows
 from tests.conftest import conf
 
-
 HOT = "CASE WHEN id % 10 < 5 THEN 0 WHEN id % 10 < 7 THEN 1 ELSE id % 40 END"
 TREATED = ["salt", "broadcast_head"]
 
