@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pyspark.sql import DataFrame
 
+from skewkit.plan.explain import choice_text
 from skewkit.spark.frames import choice_of
 
 
@@ -20,4 +21,4 @@ def explain(frame: DataFrame) -> str:
     group by k, ... partitions
       strategy   native: Spark combines count before the shuffle, so a hot key costs nothing
     """
-    return str(choice_of(frame))
+    return choice_text(choice_of(frame))

@@ -24,11 +24,6 @@ class Choice:
     head: Head | None = None
     notes: tuple[str, ...] = ()
 
-    def __str__(self) -> str:
-        from skewkit.plan.explain import choice_text
-
-        return choice_text(self)
-
 
 def cold_reason(plan: KeyPlan, profile: KeyProfile, settings: Settings) -> str | None:
     """Return why the native plan is right, or None where treating the hot keys pays."""

@@ -1,32 +1,12 @@
-"""Plans and profiles in words and numbers."""
+"""Choices and plans in words and numbers."""
 
 from __future__ import annotations
 
 from skewkit.plan.choice import Choice
 from skewkit.plan.keyplan import KeyPlan
-from skewkit.plan.profile import KeyProfile
+from skewkit.plan.profile import key_text
 
 _SHOWN = 8
-
-
-def profile_text(profile: KeyProfile) -> str:
-    """Return a profile as a short table, heaviest key first."""
-    keys = ", ".join(profile.keys)
-    unit = "rows" if profile.weight is None else f"of {profile.weight}"
-    how = f"from a sample of {profile.fraction:.2%}, scaled up" if profile.sampled else "counted"
-    lines = [f"{keys}: {profile.rows:,.0f} {unit} ({how})"]
-    if profile.nulls:
-        lines.append(f"  null  {_share(profile.nulls, profile.rows)}  {profile.nulls:,.0f}")
-    for h in profile.heavy[:_SHOWN]:
-        bounds = "" if h.low == h.high else f"  ({h.low:,.0f} to {h.high:,.0f})"
-        lines.append(f"  {key_text(h.key)}  {_share(h.estimate, profile.rows)}  {h.estimate:,.0f}{bounds}")
-    if len(profile.heavy) > _SHOWN:
-        lines.append(f"  ... and {len(profile.heavy) - _SHOWN} more heavy keys")
-    if not profile.heavy:
-        lines.append("  no heavy key")
-    tail = sum(profile.tail)
-    lines.append(f"  all other keys  {_share(tail, profile.rows)}  {tail:,.0f}")
-    return "\n".join(lines)
 
 
 def choice_text(choice: Choice) -> str:
@@ -36,7 +16,7 @@ def choice_text(choice: Choice) -> str:
         lines += _plan_lines(choice)
     lines += [f"  note       {note}" for note in choice.notes]
     if choice.profile is not None and not choice.profile.named:
-        lines += ["  profile    " + profile_text(choice.profile).replace("\n", "\n           ")]
+        lines += ["  profile    " + str(choice.profile).replace("\n", "\n           ")]
     return "\n".join(lines)
 
 
@@ -54,11 +34,6 @@ def plan_text(plan: KeyPlan) -> str:
             *(f"  {key_text(h.key)}: {_parts_text(h.parts)}" for h in plan.heavy[:_SHOWN]),
         ]
     )
-
-
-def key_text(key: tuple[object, ...]) -> str:
-    """Return a key as it is read by people: 'a', or ('a', 1) where it is composite."""
-    return repr(key[0]) if len(key) == 1 else repr(tuple(key))
 
 
 def _plan_lines(choice: Choice) -> list[str]:
@@ -89,7 +64,3 @@ def _parts_text(parts: tuple[tuple[int, float], ...]) -> str:
     shown = ", ".join(f"{p} ({s:.1%})" for p, s in parts[:4])
     more = f", ... {len(parts)} partitions" if len(parts) > 4 else ""
     return f"partition {shown}{more}"
-
-
-def _share(part: float, whole: float) -> str:
-    return f"{part / whole:7.2%}" if whole else "   0 %"

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from skewkit.errors import EnvironmentProblem
-from skewkit.plan.explain import key_text
-
-if TYPE_CHECKING:
-    from skewkit.plan.profile import KeyProfile
+from skewkit.plan.profile import KeyProfile, key_text
 
 _HOT, _FAIR = "#c8442d", "#3a6ea5"
 

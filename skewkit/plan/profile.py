@@ -14,6 +14,7 @@ from skewkit.hashing.spark import xxhash64
 from skewkit.plan.values import from_jsonable, hashable, to_jsonable
 
 FORMAT = 1
+_SHOWN = 8
 
 
 @dataclass(frozen=True)
@@ -203,8 +204,6 @@ class KeyProfile:
             raise ProfileError(f"this profile's JSON is damaged ({error}); profile the frame anew") from error
 
     def __str__(self) -> str:
-        from skewkit.plan.explain import profile_text
-
         return profile_text(self)
 
     def show(self, file: TextIO | None = None) -> None:
@@ -259,3 +258,32 @@ def _grown(h: HeavyKey, twin: HeavyKey | None, other: KeyProfile) -> HeavyKey:
     if twin is not None:
         return replace(h, low=h.low + twin.low, estimate=h.estimate + twin.estimate, high=h.high + twin.high)
     return replace(h, high=h.high + other.unlisted)
+
+
+def profile_text(profile: KeyProfile) -> str:
+    """Return a profile as a short table, heaviest key first."""
+    keys = ", ".join(profile.keys)
+    unit = "rows" if profile.weight is None else f"of {profile.weight}"
+    how = f"from a sample of {profile.fraction:.2%}, scaled up" if profile.sampled else "counted"
+    lines = [f"{keys}: {profile.rows:,.0f} {unit} ({how})"]
+    if profile.nulls:
+        lines.append(f"  null  {_share(profile.nulls, profile.rows)}  {profile.nulls:,.0f}")
+    for h in profile.heavy[:_SHOWN]:
+        bounds = "" if h.low == h.high else f"  ({h.low:,.0f} to {h.high:,.0f})"
+        lines.append(f"  {key_text(h.key)}  {_share(h.estimate, profile.rows)}  {h.estimate:,.0f}{bounds}")
+    if len(profile.heavy) > _SHOWN:
+        lines.append(f"  ... and {len(profile.heavy) - _SHOWN} more heavy keys")
+    if not profile.heavy:
+        lines.append("  no heavy key")
+    tail = sum(profile.tail)
+    lines.append(f"  all other keys  {_share(tail, profile.rows)}  {tail:,.0f}")
+    return "\n".join(lines)
+
+
+def key_text(key: tuple[object, ...]) -> str:
+    """Return a key as it is read by people: 'a', or ('a', 1) where it is composite."""
+    return repr(key[0]) if len(key) == 1 else repr(tuple(key))
+
+
+def _share(part: float, whole: float) -> str:
+    return f"{part / whole:7.2%}" if whole else "   0 %"

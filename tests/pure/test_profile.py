@@ -10,9 +10,8 @@ from hypothesis import strategies as st
 
 from skewkit.errors import ArgumentError, ProfileError
 from skewkit.hashing.spark import xxhash64
-from skewkit.plan.explain import profile_text
 from skewkit.plan.joinplan import join_plan, rehashed
-from skewkit.plan.profile import HeavyKey, KeyProfile, empty_profile, named_heavy
+from skewkit.plan.profile import HeavyKey, KeyProfile, empty_profile, named_heavy, profile_text
 
 BUCKETS = 16
 
