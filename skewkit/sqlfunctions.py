@@ -27,7 +27,7 @@ def register(spark: SparkSession) -> list[str]:
     >>> register(spark)
     ['skew_bucket', 'skew_route', 'skew_salt']
     >>> spark.sql("SELECT skew_salt(xxhash64('a row'), 8) AS salt").first().salt
-    2
+    1
     """
     if not has_sql_functions(spark):
         raise UnsupportedError(

@@ -70,7 +70,7 @@ def skew_groupby(
         ProfileError: the profile is of other keys.
         UnsupportedError: the frame is a stream.
 
-    >>> df = spark.range(90).selectExpr("if(id < 60, 'hot', id) AS k", "id AS v")
+    >>> df = spark.range(90).selectExpr("if(id < 60, 'hot', string(id)) AS k", "id AS v")
     >>> grouped = skew_groupby(df, "k", strategy="wrap", partitions=4)
     >>> hot = grouped.agg(F.collect_set("v").alias("vs")).where("k = 'hot'").first()
     >>> sorted(hot.vs) == list(range(60))

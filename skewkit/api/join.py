@@ -85,7 +85,7 @@ def skew_join(
         ProfileError: a profile is of other keys.
         UnsupportedError: a cross join, a stream, or a strategy that this join cannot have.
 
-    >>> facts = spark.range(90).selectExpr("if(id < 60, 'hot', id) AS k", "id AS v")
+    >>> facts = spark.range(90).selectExpr("if(id < 60, 'hot', string(id)) AS k", "id AS v")
     >>> names = spark.createDataFrame([("hot", "H")], "k string, name string")
     >>> joined = skew_join(facts, names, "k", "left", strategy="salt", partitions=4)
     >>> joined.count(), joined.where("name = 'H'").count()

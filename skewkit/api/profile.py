@@ -44,7 +44,7 @@ def skew_profile(
         ArgumentError: `sample` or `partitions` makes no sense, or a fraction comes with a weight.
         UnsupportedError: the frame is a stream.
 
-    >>> df = spark.range(1000).selectExpr("if(id < 700, 'hot', id) AS k")
+    >>> df = spark.range(1000).selectExpr("if(id < 700, 'hot', string(id)) AS k")
     >>> profile = skew_profile(df, "k", partitions=4)
     >>> profile.heavy[0].key, profile.heavy[0].estimate, profile.share("hot")
     (('hot',), 700, 0.7)

@@ -202,7 +202,7 @@ def bounds(count: float, fraction: float) -> tuple[float, float]:
     >>> bounds(400, 1.0)
     (400, 400)
     >>> [round(b) for b in bounds(100, 0.01)]
-    [6385, 15620]
+    [6414, 15591]
     """
     if fraction >= 1:
         return count, count

@@ -11,7 +11,7 @@ from pyspark.sql import functions as F
 from skewkit import KeyProfile, SkewkitError, skew_groupby, skew_profile
 from skewkit.errors import SchemaError
 from skewkit.testing import assert_same_rows
-from tests.conftest import conf
+from tests.helpers import conf
 
 HOT = "CASE WHEN id % 10 < 6 THEN 0 WHEN id % 10 = 9 THEN NULL ELSE id % 50 END"
 

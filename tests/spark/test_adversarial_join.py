@@ -8,7 +8,7 @@ from pyspark.sql import functions as F
 from skewkit import KeyProfile, SkewkitError, skew_join, skew_profile
 from skewkit.spark.compat import explained
 from skewkit.testing import assert_same_rows
-from tests.conftest import conf
+from tests.helpers import conf
 
 HOT = "CASE WHEN id % 10 < 5 THEN 0 WHEN id % 10 < 7 THEN 1 ELSE id % 40 END"
 TREATED = ["salt", "broadcast_head"]

@@ -137,7 +137,7 @@ def test_is_refused_before_a_job(spark, df, case):
 
 
 def test_a_bad_setting_is_named(spark, df):
-    from tests.conftest import conf
+    from tests.helpers import conf
 
     with conf(spark, "spark.skewkit.minRows", "many"), pytest.raises(ArgumentError, match=r"spark\.skewkit\.minRows"):
         skewkit.skew_groupby(df, "k").agg(F.collect_set("v"))

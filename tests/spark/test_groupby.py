@@ -60,7 +60,7 @@ def test_group_functions(facts, strategy, merge):
 
 @pytest.mark.connect
 def test_a_hot_group_is_cut_and_merged_once(spark, facts):
-    from tests.conftest import conf
+    from tests.helpers import conf
 
     def part(frame):
         return pd.DataFrame({"k": frame["k"].iloc[:1], "rows": [len(frame)], "parts": [1], "merges": [0]})
@@ -261,7 +261,7 @@ def test_stars_and_whole_rows(facts):
 
 
 def test_an_overflowing_sum_of_decimals_is_null_as_in_spark(spark):
-    from tests.conftest import conf
+    from tests.helpers import conf
 
     df = spark.range(90).selectExpr("0 k", "id v", "cast(repeat('9', 38) as decimal(38,0)) d")
     exprs = F.sum("d").alias("total"), F.collect_list("v").alias("vs")
@@ -282,7 +282,7 @@ def test_sets_of_few_values_stay_native(facts):
 
 
 def test_without_group_columns(spark, facts):
-    from tests.conftest import conf
+    from tests.helpers import conf
 
     with conf(spark, "spark.sql.retainGroupColumns", "false"):
         exprs = [F.collect_list("v").alias("vs")]

@@ -199,7 +199,7 @@ def test_the_salted_plan(facts, dimension, how):
 
 
 def test_a_small_side_is_left_to_sparks_broadcast(spark, facts, dimension):
-    from tests.conftest import conf
+    from tests.helpers import conf
 
     with conf(spark, "spark.sql.autoBroadcastJoinThreshold", "10MB"):
         joined = skewkit.skew_join(facts, dimension, "k")

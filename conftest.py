@@ -1,13 +1,13 @@
 """One Spark session for all tests of a process: classic, or Connect with `--connect`."""
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from skewkit.testing import local_session
+from tests.helpers import conf
 
 CONFS = {
     "spark.sql.shuffle.partitions": "8",
@@ -54,20 +54,6 @@ def adaptive(request: pytest.FixtureRequest, spark: SparkSession) -> Iterator[st
     """Run a test with adaptive execution on and off."""
     with conf(spark, "spark.sql.adaptive.enabled", request.param):
         yield request.param
-
-
-@contextmanager
-def conf(spark: SparkSession, name: str, value: str) -> Iterator[None]:
-    """Set a session conf for a while."""
-    before = spark.conf.get(name, None)
-    spark.conf.set(name, value)
-    try:
-        yield
-    finally:
-        if before is None:
-            spark.conf.unset(name)
-        else:
-            spark.conf.set(name, before)
 
 
 @pytest.fixture(scope="session")
