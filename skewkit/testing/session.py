@@ -65,7 +65,7 @@ def local_session(
     try:
         with _quiet(log), warnings.catch_warnings():
             # A Connect client sets every setting once more, and warns of those that only a new server takes.
-            warnings.filterwarnings("ignore", message=r"(?s).*CANNOT_MODIFY_CONFIG", category=UserWarning)
+            warnings.filterwarnings("ignore", message=r"(?s).*CANNOT_MODIFY_", category=UserWarning)
             return builder.getOrCreate()
     except Exception as error:
         said = log.read_text(errors="replace") if log.exists() else ""
@@ -99,6 +99,8 @@ def _why(said: str) -> str:
         return "This Java is too old for Spark; install Java 17 or later and set JAVA_HOME to its folder."
     if "JAVA_HOME is not set" in said or "java: not found" in said or "No such file or directory" in said:
         return "Spark needs Java, and found none; install Java 17 or later and set JAVA_HOME to its folder."
+    if "BindException" in said and "SparkConnect" in said:
+        return "The port of Spark Connect (15002) is taken, by another local Connect session; end that one first."
     if "JAVA_GATEWAY_EXITED" in said or "Java gateway process exited" in said:
         return "Java did not start for Spark; check that 'java -version' says 17 or later, or set JAVA_HOME."
     return f"Spark did not start: {said.strip().splitlines()[-1] if said.strip() else 'no reason given'}."
