@@ -29,7 +29,9 @@ def join_keys(left: DataFrame, right: DataFrame, on: Any) -> JoinKeys | str:
     if not parts:
         raise ArgumentError("on is empty; name at least one key column")
     if all(isinstance(part, str) for part in parts):
-        if len({part.lower() for part in parts}) < len(parts):
+        if len({part.lower() for part in parts}) < len(parts) and not set(parts) <= set(left.columns):
+            return "a key is named twice"
+        if len(set(parts)) < len(parts):
             return "a key is named twice"
         l_keys = find_keys(left, parts, what="left key", literal=True)
         r_keys = find_keys(right, parts, what="right key", literal=True)
