@@ -108,6 +108,8 @@ def skew_join(
         if strategy != "auto":
             raise UnsupportedError(f"strategy {strategy!r} is not possible here: {reason}; use 'auto' or 'native'")
         return remember(native, Choice(title, "native", reason))
+    if strategy == "broadcast_head":
+        _check_rereading(left, right)
     known, other = _given_profiles(keys, heavy, left_profile, right_profile)
     if strategy == "auto" and heavy is None:
         join = top_join(physical_plan(native))
@@ -132,17 +134,21 @@ def skew_join(
         return remember(
             salted(left, right, keys, plan, shuffle_hash=fits), replace(choice, notes=(AQE_NOTE, *stale_note(known, n)))
         )
+    head = plan.head(settings.broadcast_rows)
+    warning = (f"a frame is read twice, though {rereading}",) if rereading else ()
+    return remember(
+        broadcast_head(left, right, keys, head.keys, kind), replace(choice, head=head, notes=(*warning, AQE_NOTE))
+    )
+
+
+def _check_rereading(left: DataFrame, right: DataFrame) -> None:
+    """Refuse to read a side twice that may have other rows the second time; `auto` never asks for it."""
     for side, frame in (("left", left), ("right", right)):
         unsafe = unsafe_to_read_twice(physical_plan(frame))
         if unsafe is not None:
             raise UnsupportedError(
                 f"broadcast_head reads both sides twice, and the {side} side {unsafe}; cache() it first, or use 'salt'"
             )
-    head = plan.head(settings.broadcast_rows)
-    warning = (f"a frame is read twice, though {rereading}",) if rereading else ()
-    return remember(
-        broadcast_head(left, right, keys, head.keys, kind), replace(choice, head=head, notes=(*warning, AQE_NOTE))
-    )
 
 
 def _rereading(left: DataFrame, right: DataFrame) -> str | None:

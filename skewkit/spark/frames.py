@@ -31,5 +31,5 @@ def choice_of(frame: DataFrame) -> Choice:
     except (KeyError, TypeError) as error:
         raise ArgumentError(
             "this frame was not returned by skewkit, so there is no plan to explain; pass the very frame that "
-            "skew_join, skew_groupby or skew_repartition gave, before further select() or filter()"
+            "skew_join or skew_groupby gave, before further select() or filter()"
         ) from error
