@@ -20,14 +20,21 @@ from skewkit.api.common import (
     stale_note,
 )
 from skewkit.api.joinkeys import join_keys
+from skewkit.api.joinsides import Sides
 from skewkit.errors import ArgumentError, ArgumentTypeError, UnsupportedError, nearest
-from skewkit.plan.choice import Choice, choose_join, hot_reason
-from skewkit.plan.joinplan import SPLITTABLE, join_plan, rehashed
+from skewkit.plan.adaptive import adaptive_note
+from skewkit.plan.choice import Choice, JoinOptions, choose_join, hot_reason
+from skewkit.plan.grid import Grid
+from skewkit.plan.joinplan import JoinPlan, join_plan, rehashed
+from skewkit.plan.joinrules import SIDES, Side, opposite
+from skewkit.plan.price import Widths
 from skewkit.plan.profile import KeyProfile
-from skewkit.spark.compat import is_connect, physical_plan
+from skewkit.spark.compat import conf_reader
 from skewkit.spark.frames import remember
-from skewkit.spark.joining import JoinKeys, broadcast_head, salted
-from skewkit.spark.physical import against_reading_twice, top_join, unsafe_to_read_twice
+from skewkit.spark.joining import broadcast_head, salted
+from skewkit.spark.joinsides import JoinKeys
+from skewkit.spark.physical import top_join
+from skewkit.spark.seen import Seen
 
 STRATEGIES = ("auto", "native", "broadcast_head", "salt")
 HOWS = {
@@ -103,69 +110,75 @@ def skew_join(
     title = f"{kind} join on {_on_text(on)}, {n} partitions"
     if strategy == "native":
         return remember(native, Choice(title, "native", "asked for"))
-    if kind not in SPLITTABLE or isinstance(keys, str):
-        reason = keys if isinstance(keys, str) else f"hot keys of {kind} joins are not treated"
+    sides = Sides(Seen(left), Seen(right))
+    rules = None if isinstance(keys, str) else sides.rules(kind, residual=keys.residual is not None)
+    if isinstance(keys, str) or rules is None or rules.closed:
+        reason = keys if isinstance(keys, str) else sides.closed_reason(kind)
         if strategy != "auto":
             raise UnsupportedError(f"strategy {strategy!r} is not possible here: {reason}; use 'auto' or 'native'")
         return remember(native, Choice(title, "native", reason))
     if strategy == "broadcast_head":
-        _check_rereading(left, right)
+        _check_broadcast(kind, sides)
     known, other = _given_profiles(keys, heavy, left_profile, right_profile)
+    physical = Seen(native).physical
     if strategy == "auto" and heavy is None:
-        join = top_join(physical_plan(native))
+        join = top_join(physical)
         if join is not None and join.startswith("Broadcast"):
             return remember(native, Choice(title, "native", f"Spark broadcasts one side ({join}): nothing is shuffled"))
     if known is None:
-        known, other = (f.profile for f in measured([(left, keys.left), (right, keys.right)], n, settings))
+        measure = [(sides.left, keys.left), (sides.right, keys.right)]
+        known, other = (f.profile for f in measured(measure, n, settings))
     elif other is None and strategy == "broadcast_head":
-        other = measured([(right, keys.right)], n, settings)[0].profile
-    plan = join_plan(known, other, n, how=kind, scheme="w_choices" if known.named else "wrap")
-    rereading = _rereading(left, right) if strategy in ("auto", "broadcast_head") else None
+        other = measured([(sides.right, keys.right)], n, settings)[0].profile
+    scheme = "w_choices" if known.named else "wrap"
+    plan = join_plan(known, other, n, rules, null_safe=keys.null_safe, scheme=scheme)
+    hashed = plan.build_rows is not None and plan.build_rows <= settings.hash_join_rows
+    no_broadcast = sides.no_broadcast if strategy in ("auto", "broadcast_head") else None
     chosen, reason = strategy, "asked for; " + hot_reason(plan.keys)
     if strategy == "auto" and known.named:
         chosen, reason = "salt", "these keys were named as hot"
     elif strategy == "auto":
-        chosen, reason = choose_join(plan, (known, other), settings, rereading=rereading)
-    choice = Choice(title, chosen, reason, known, plan.keys, plan)
+        options = JoinOptions(sides.widths, hashed, no_broadcast)
+        chosen, reason = choose_join(plan, (known, other), settings, options)
+    notes = (*_adaptive(left, kind, plan, physical, sides.widths), *stale_note(known, n))
+    choice = Choice(title, chosen, reason, known, plan.keys, plan, notes=notes)
     if chosen == "native":
         return remember(native, choice)
     if chosen == "salt":
-        fits = plan.build_rows is not None and plan.build_rows <= settings.hash_join_rows
-        return remember(
-            salted(left, right, keys, plan, shuffle_hash=fits), replace(choice, notes=(AQE_NOTE, *stale_note(known, n)))
-        )
+        stored: dict[Side, bool] = {side: seen.stored for side, seen in sides.named}
+        return remember(salted(left, right, keys, plan, shuffle_hash=hashed, stored=stored), choice)
     head = plan.head(settings.broadcast_rows)
-    warning = (f"a frame is read twice, though {rereading}",) if rereading else ()
-    return remember(
-        broadcast_head(left, right, keys, head.keys, kind), replace(choice, head=head, notes=(*warning, AQE_NOTE))
-    )
+    if head is None:
+        raise UnsupportedError(f"broadcast_head is not possible in a {kind} join; use 'salt'")
+    warning = (f"a frame is read twice, though {no_broadcast}",) if no_broadcast else ()
+    frame = broadcast_head(left, right, keys, plan, head, shuffle_hash=hashed)
+    return remember(frame, replace(choice, head=head, notes=(*warning, *notes)))
 
 
-def _check_rereading(left: DataFrame, right: DataFrame) -> None:
-    """Refuse to read a side twice that may have other rows the second time; `auto` never asks for it."""
-    for side, frame in (("left", left), ("right", right)):
-        unsafe = unsafe_to_read_twice(physical_plan(frame))
-        if unsafe is not None:
+def _check_broadcast(kind: str, sides: Sides) -> None:
+    """Refuse a broadcast that cannot be, or to read a side twice that may have other rows the second time."""
+    if kind == "full":
+        raise UnsupportedError("broadcast_head is not possible in a full join, which keeps both sides; use 'salt'")
+    for side, seen in sides.named:
+        if seen.unsafe_again is not None:
             raise UnsupportedError(
-                f"broadcast_head reads both sides twice, and the {side} side {unsafe}; cache() it first, or use 'salt'"
+                f"broadcast_head reads both sides twice, and the {side} side {seen.unsafe_again}; "
+                "cache() it first, or use 'salt'"
             )
 
 
-def _rereading(left: DataFrame, right: DataFrame) -> str | None:
-    """Return why the sides should not be read twice, or None."""
-    if is_connect(left):
-        return "on Connect the union of the two branches would hide the frames' columns from left['x'] and the like"
-    for side, frame in (("left", left), ("right", right)):
-        reason = against_reading_twice(physical_plan(frame))
-        if reason is not None:
-            return f"the {side} side {reason}"
-    return None
+def _adaptive(left: DataFrame, kind: str, plan: JoinPlan, physical: str, widths: Widths) -> tuple[str, ...]:
+    """Return the note on what adaptive execution would do."""
+    read = conf_reader(left.sparkSession)
+    names = ("spark.sql.adaptive.enabled", "spark.sql.adaptive.skewJoin.enabled")
+    enabled = all((read(name) or "true") == "true" for name in names)
+    hot = {s: max((_rows(grid, s) for grid in plan.grids), default=0.0) * widths.of(s) for s in SIDES}
+    listed = tuple(s for s in SIDES if any(_rows(grid, s) >= _rows(grid, opposite(s)) for grid in plan.grids))
+    return (adaptive_note(kind, listed, physical, max(hot.values()), enabled=enabled),)
 
 
-AQE_NOTE = (
-    "adaptive execution splits a partition of such a join only where its compressed bytes pass "
-    "spark.sql.adaptive.skewJoin.skewedPartitionThresholdInBytes (256 MB), and never names the key"
-)
+def _rows(grid: Grid, side: Side) -> float:
+    return grid.left_rows if side == "left" else grid.right_rows
 
 
 def _given_profiles(
