@@ -6,6 +6,8 @@ import math
 from dataclasses import dataclass
 from typing import Literal
 
+from skewkit.plan.joinrules import SIDES, Side
+
 Parts = tuple[tuple[int, float], ...]
 
 OUTPUT_COST = 0.03
@@ -30,7 +32,7 @@ class Grid:
     * Every left stripe shares exactly one partition with every right stripe: each pair of rows meets once.
     * `left_rows` and `right_rows` are what the sides are expected to have, the `most` what they have at the most
       (None where nobody measured it).
-    * `checked`: rows may be copied only where the look-up finds the key on the other side.
+    * `checked`: a side whose rows the join keeps is copied, so copies that met nobody are looked at again.
     * `answered`: a semi or anti join takes the look-up for the answer and does not shuffle the right side's rows.
     """
 
@@ -47,6 +49,14 @@ class Grid:
     def shape(self) -> tuple[int, int]:
         """Number of left and right stripes."""
         return len(self.left), len(self.right)
+
+    @property
+    def copied(self) -> tuple[Side, ...]:
+        """Sides whose rows are sent to several partitions."""
+        if self.answered:
+            return ()
+        lefts, rights = self.shape
+        return tuple(side for side, others in zip(SIDES, (rights, lefts), strict=True) if others > 1)
 
     @property
     def copies(self) -> float:

@@ -48,9 +48,12 @@ class JoinPlan:
     @property
     def looked_up(self) -> tuple[Side, ...]:
         """Sides of which the query looks up whether a hot key is there; their key columns are read twice."""
-        if not any(grid.checked or grid.answered for grid in self.grids):
-            return ()
-        return tuple(side for side in SIDES if self.rules.keeps(opposite(side)))
+        copied = {opposite(side) for grid in self.grids for side in grid.copied if self.rules.keeps(side)}
+        return tuple(side for side in SIDES if side in copied or (side == "right" and self._answers))
+
+    @property
+    def _answers(self) -> bool:
+        return any(grid.answered for grid in self.grids)
 
     def route(self, side: Side) -> tuple[KeyPlan, tuple[tuple[int, ...], ...]]:
         """Return the plan of one side's rows, which ends in numbers of lists, and these lists of partitions.
@@ -229,10 +232,9 @@ def _grid(
         right, left = along(heavy.parts)
     else:
         left, right = along(heavy.parts)
-    copied = [side for side, other in (("left", right), ("right", left)) if len(other) > 1]
-    checked = not answered and any(rules.copies(side) == "checked" for side in SIDES if side in copied)
     left_most, right_most = (None if m is None else m.get(heavy.hash, m[_OTHER]) for m in most)
-    return Grid(left, right, sizes[0], sizes[1], left_most, right_most, checked, answered)
+    grid = Grid(left, right, sizes[0], sizes[1], left_most, right_most, answered=answered)
+    return replace(grid, checked=any(rules.copies(side) == "checked" for side in grid.copied))
 
 
 def _answered(shape: Shape, rules: JoinRules) -> bool:
@@ -258,8 +260,8 @@ def _rows(listed: Mapping[int, HeavyKey], key_hash: int) -> float:
 
 
 def _spreading(keys: KeyPlan, grids: Iterable[Grid]) -> KeyPlan:
-    """Rows of a looked-up key that the other side has not may go anywhere, also where no null is expected."""
-    if keys.spread or not any(grid.checked or grid.answered for grid in grids):
+    """Rows of an answered key that come out of an anti join may go anywhere, also where no null is expected."""
+    if keys.spread or not any(grid.answered for grid in grids):
         return keys
     n = keys.partitions
     return replace(keys, spread=tuple((p, 1 / n) for p in range(n)))

@@ -34,17 +34,19 @@ class JoinRules:
     To split a hot key on one side, its rows on the other side are copied. That is exact
 
     * always, where the join does not keep the copied side: each pair of rows meets exactly once;
-    * else only where it is looked up, inside the query, whether the key is on the split side at all. If it is,
-      every copied row has a match, and copies that met nobody can be dropped; if it is not, nothing is copied.
-      A residual condition rules this out, because then a row may match nobody although its key is there.
+    * else only where rows that met nobody are looked at again, inside the query: if their key is on the split side
+      at all, every copied row has a match somewhere, and a copy without one is dropped; if it is not, one copy of
+      the row is kept. A residual condition rules this out, because then a row may match nobody although its key is
+      there.
 
     The look-up reads the key columns of the split side a second time, so that side must give the same rows again
-    (`again`). In a full join both sides have to be looked up.
+    (`again`).
 
     >>> JoinRules("left").copies("right"), JoinRules("left").copies("left"), JoinRules("left", True).copies("left")
     ('freely', 'checked', 'never')
-    >>> JoinRules("full", again=("left",)).copies("right")
-    'never'
+    >>> rules = JoinRules("full", again=("left",))
+    >>> rules.copies("right"), rules.copies("left")
+    ('checked', 'never')
     """
 
     how: str
@@ -59,8 +61,7 @@ class JoinRules:
         """Return whether rows of a hot key may be copied on this side."""
         if not self.keeps(side):
             return "freely"
-        read = SIDES if self.how == "full" else (opposite(side),)
-        return "checked" if not self.residual and set(read) <= set(self.again) else "never"
+        return "checked" if not self.residual and opposite(side) in self.again else "never"
 
     @property
     def answers(self) -> bool:

@@ -13,7 +13,7 @@ from skewkit.plan.joinrules import Side, opposite
 from skewkit.spark.compat import place
 from skewkit.spark.joinsides import JoinKeys, sides_of
 from skewkit.spark.keys import Keys, Names
-from skewkit.spark.presence import with_presence
+from skewkit.spark.presence import group_of, with_presence
 from skewkit.spark.route import copies, listed, salt, with_heavy_index, with_partition
 
 _INT = (1 << 31) - 1
@@ -34,8 +34,8 @@ def salted(
     that Spark sorts or hashes a single int and adds no exchange. The keys themselves are compared as a residual
     condition, written so that Spark does not take it for a second join key: equal hashes cost a comparison only.
 
-    The packed key is negative for rows of a hot key that was looked up and is on both sides: each of them has a
-    match somewhere, so where a kept one met nobody, that is a copy which the filter behind the join drops.
+    The packed key is negative for rows of a hot key whose copies could come out although they met nobody;
+    `_without_copies` drops these behind the join.
     """
     names = Names(left, right)
     sides = sides_of(left, right, keys, plan.rules.how, names)
@@ -49,9 +49,8 @@ def salted(
     l_packed, r_packed = F.col(names("l_packed")), F.col(names("r_packed"))
     equal = (l_packed == r_packed) & keys.equal(sides.left_keys, sides.right_keys)
     joined = l_side.join(r_side, equal, plan.rules.how)
-    if any(grid.checked for grid in plan.grids):
-        met = l_packed.isNotNull() & r_packed.isNotNull()
-        joined = joined.where(met | (F.coalesce(l_packed, r_packed) >= 0))
+    joined = _without_copies(joined, l_rows, keys, plan, names)
+    joined = _without_copies(joined, r_rows, keys, plan, names)
     return sides.finish(joined.drop(names("l_packed"), names("r_packed")))
 
 
@@ -150,45 +149,66 @@ def _with_packed(rows: _Rows, keys: JoinKeys, plan: JoinPlan, names: Names) -> D
     if free is not None and not _stays(how, side):
         df, free = df.where(~free), None
     df = with_heavy_index(df, rows.keys, plan.keys, names)
-    df, there, free = _looked_up(df, rows, keys, plan, names, free)
+    df, free, marked = _answered(df, rows, keys, plan, names, free)
     spread = free is not None or any(len(h.parts) > 1 for h in route.heavy)
     row_hash = salt(rows.frame, rows.keys, stored=rows.stored) if spread else None
     df = with_partition(df, route, names, row_hash, free=free)
     if len(lists) > n:
         df = copies(df, lists, names)
     partition = F.col(names("partition"))
-    tag = F.pmod(F.col(names("hash")), F.lit(_INT // n)).cast("int")
-    packed = partition + F.lit(n) * tag
-    if there is not None:
-        marked = partition - F.lit(n) if how == "semi" else partition - F.lit(n) * (tag + 1)
-        packed = F.when(there, marked).otherwise(packed)
+    group = group_of(F.col(names("hash")), n)
+    packed = partition - F.lit(n) - group
+    checked = [grid.checked for grid in plan.grids]
+    if marked is not None:
+        packed = F.when(marked, partition - F.lit(n)).otherwise(packed)
+    elif any(checked):
+        packed = F.when(listed(checked, F.col(names("heavy"))), partition + group).otherwise(packed)
     # Never null, and Spark shall know it: else it infers `packed is not null` and computes all of this twice.
     packed = F.coalesce(packed, F.lit(0)).alias(rows.packed(names))
     return df.select("*", packed).drop(*(names(role) for role in ("hash", "heavy", "row", "partition", "there")))
 
 
-def _looked_up(
+def _answered(
     df: DataFrame, rows: _Rows, keys: JoinKeys, plan: JoinPlan, names: Names, free: Column | None
 ) -> tuple[DataFrame, Column | None, Column | None]:
-    """Return the frame without the rows that the look-up decides, then whose keys it found, and which rows are free.
-
-    A side that is not kept needs no look-up: what it has of a key meets the other side's rows, or nobody asks.
-    """
+    """Return the frame without the rows that a look-up decides, which rows are free, and which meet a witness."""
     answered = [grid.answered for grid in plan.grids]
-    flags = [grid.checked or grid.answered for grid in plan.grids]
-    if not any(flags):
-        return df, None, free
-    wanted = listed(flags, F.col(names("heavy")))
-    if not plan.rules.keeps(rows.side):
-        return (df.where(~wanted), None, free) if any(answered) else (df, wanted, free)
-    df = with_presence(df, rows.keys, rows.other, keys, plan.keys, flags, names)
+    if not any(answered):
+        return df, free, None
+    wanted = listed(answered, F.col(names("heavy")))
+    if rows.side == "right":
+        return df.where(~wanted), free, None
+    group = F.when(wanted, group_of(F.col(names("hash")), plan.keys.partitions))
+    df = with_presence(df, group, rows.keys, rows.other, keys, plan.keys, answered, names)
     found = F.col(names("there")).isNotNull()
     if plan.rules.how == "semi":
-        return df.where(~wanted | found), wanted, free
-    if plan.rules.how == "anti":
-        df = df.where(~found)
-    absent = wanted & ~found
-    return df, None if plan.rules.how == "anti" else found, absent if free is None else free | absent
+        return df.where(~wanted | found), free, wanted
+    return df.where(~found), wanted if free is None else free | wanted, None
+
+
+def _without_copies(joined: DataFrame, rows: _Rows, keys: JoinKeys, plan: JoinPlan, names: Names) -> DataFrame:
+    """Return the joined frame without copied rows of this side that met nobody, though they should come out once.
+
+    Where the key is on the other side, every copied row has a match somewhere, so that a copy without one is
+    dropped. Where it is not, one copy of a row comes out, the one on the first partition of its stripe. Only rows
+    without a match ask whether the key is there.
+    """
+    n, checked = plan.keys.partitions, [grid.checked for grid in plan.grids]
+    if not any(checked) or not plan.rules.keeps(rows.side):
+        return joined
+    other = "r" if rows.side == "left" else "l"
+    packed = F.col(rows.packed(names))
+    alone = (packed < 0) & F.col(names(f"{other}_packed")).isNull()
+    group = F.when(alone, packed - F.pmod(packed, F.lit(n)))
+    looked = with_presence(joined, group, rows.keys, rows.other, keys, plan.keys, checked, names)
+    firsts = [
+        stripe.targets[0] - n * (heavy.hash % (_INT // n) + 1)
+        for heavy, grid in zip(plan.keys.heavy, plan.grids, strict=True)
+        if grid.checked
+        for stripe in (grid.left if rows.side == "left" else grid.right)
+    ]
+    first = packed.isin(firsts) & F.col(names("there")).isNull()
+    return looked.where(~F.coalesce(alone, F.lit(False)) | first).drop(names("there"))
 
 
 def _stays(how: str, side: Side) -> bool:

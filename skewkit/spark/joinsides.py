@@ -70,22 +70,25 @@ def sides_of(left: DataFrame, right: DataFrame, keys: JoinKeys, how: str, names:
         l_keys = keys.left.renamed(l_helpers)
     else:
         l_frame, l_keys = _keys_first(left, keys.using, names), keys.left
-    if how == "right":
+    # To hide a key makes its frame's columns nullable; an outer join does so anyway.
+    nullable = all(field.nullable for field in right.schema.fields)
+    may_hide = how in ("left", "full") or (how in ("inner", "right") and nullable)
+    if how == "right" and not may_hide:
         r_frame, r_keys = right, keys.right
     else:
-        # To hide a key makes its frame's columns nullable; an outer join does so anyway.
-        may_hide = how in ("left", "full") or (how == "inner" and all(f.nullable for f in right.schema.fields))
         hide = _hidden if may_hide else _renamed
         r_frame, r_keys = hide(right, keys.using, r_helpers), keys.right.renamed(r_helpers)
 
     def finish(joined: DataFrame) -> DataFrame:
-        if how == "right":
+        if how == "right" and not may_hide:
             return _keys_first(joined.drop(*l_helpers), keys.using or (), names)
+        if how == "right":
+            shown = [F.col(h).alias(_actual(right, name)) for h, name in zip(r_helpers, keys.using or (), strict=True)]
+            return joined.select(*shown, "*").drop(*l_helpers, *r_helpers)
         if how == "full":
-            shown = [_actual(left, name) for name in keys.using or ()]
-            pairs = zip(l_helpers, r_helpers, shown, strict=True)
-            both = [F.coalesce(F.col(a), F.col(b)).alias(name) for a, b, name in pairs]
-            return joined.select(*both, "*").drop(*l_helpers, *r_helpers)
+            triples = zip(l_helpers, r_helpers, keys.using or (), strict=True)
+            shown = [F.coalesce(F.col(a), F.col(b)).alias(_actual(left, name)) for a, b, name in triples]
+            return joined.select(*shown, "*").drop(*l_helpers, *r_helpers)
         return joined.drop(*r_helpers)
 
     return Sides(l_frame, r_frame, l_keys, r_keys, finish)

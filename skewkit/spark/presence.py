@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from skewkit.plan.keyplan import KeyPlan
@@ -15,6 +15,7 @@ from skewkit.spark.route import listed, with_heavy_index
 
 def with_presence(
     df: DataFrame,
+    group: Column,
     side_keys: Keys,
     other: tuple[DataFrame, Keys],
     keys: JoinKeys,
@@ -22,17 +23,25 @@ def with_presence(
     looked_up: Sequence[bool],
     names: Names,
 ) -> DataFrame:
-    """Return the frame with a column `there`: not null where the row's heavy key is on the other side, too.
+    """Return the frame with a column `there`: not null where the row's key is hot and on the other side, too.
 
-    `df` needs the columns of `with_heavy_index`. Only the heavy keys that `looked_up` marks are looked for. The other
-    side's key columns are read for it, and its distinct keys of these hashes, mostly one per heavy key, are
-    broadcast: two keys may share a hash, and it is the key that has to be there.
+    `group` is what the frame's rows have in common with the other side's rows of the same heavy key, null for rows
+    that do not ask; see `group_of`. The other side's key columns are read for it, and its distinct keys of the
+    hashes that `looked_up` marks, mostly one per heavy key, are broadcast. Two keys may share a hash: it is the key
+    that has to be there.
     """
     frame, other_keys = other
     helpers = [names(f"look{i}") for i in range(len(other_keys.columns))]
     read = frame.select(*(c.alias(helper) for c, helper in zip(other_keys.columns, helpers, strict=True)))
     copied = Keys(tuple(F.col(helper) for helper in helpers), tuple(helpers), other_keys.types)
     found = with_heavy_index(read, copied, plan, names).where(listed(looked_up, F.col(names("heavy"))))
-    present = found.groupBy(F.col(names("heavy")).alias(names("there")), *helpers).agg(F.count(F.lit(1)).alias("n"))
-    same = (F.col(names("heavy")) == F.col(names("there"))) & keys.equal(side_keys, copied)
-    return df.join(F.broadcast(present.drop("n")), same, "left").drop(*helpers)
+    there = group_of(F.col(names("hash")), plan.partitions).alias(names("there"))
+    present = found.groupBy(there, *helpers).agg(F.count(F.lit(1)).alias("n")).drop("n")
+    same = (group == F.col(names("there"))) & keys.equal(side_keys, copied)
+    return df.join(F.broadcast(present), same, "left").drop(*helpers)
+
+
+def group_of(key_hash: Column, partitions: int) -> Column:
+    """Return a negative multiple of `partitions` that follows from a key's hash: with a partition added, an int."""
+    tag = F.pmod(key_hash, F.lit(((1 << 31) - 1) // partitions)).cast("int")
+    return F.lit(-partitions) * (tag + 1)

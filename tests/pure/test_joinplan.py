@@ -63,6 +63,7 @@ def test_every_pair_of_rows_meets_in_one_partition(left, right, partitions, rule
             assert rules.answers
             continue
         assert all(rules.copies(side) != "never" for side in copied)
+        assert set(grid.copied) == copied
         assert grid.checked == any(rules.copies(side) == "checked" for side in copied)
         lefts, rights = grid.shape
         assert lefts * rights <= partitions, "a cap on stripes: one cell a partition"
