@@ -57,8 +57,11 @@ def with_partition(
     index = F.col(names("heavy"))
     if free is not None and plan.spread:
         index = F.when(free, len(plan.heavy)).otherwise(index)
-    df = df.select("*", row_hash.alias(names("row")), index.alias(names("draw")))
-    row, index = F.col(names("row")), F.col(names("draw"))
+    df = df.select("*", index.alias(names("draw")))
+    index = F.col(names("draw"))
+    # Most rows are of the tail, and nobody asks for their salt.
+    df = df.select("*", F.when(index >= 0, row_hash).alias(names("row")))
+    row = F.col(names("row"))
     packed_span = _element([start << 32 | length for start, length in spans], "bigint", index)
     df = df.select("*", F.when(index >= 0, packed_span).alias(names("span")))
     start, length = F.shiftright(names("span"), 32), F.col(names("span")).bitwiseAND(F.lit(_LOW32))

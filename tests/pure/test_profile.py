@@ -130,6 +130,13 @@ def test_text_names_keys_nulls_and_the_rest(capsys):
     assert "no heavy key" in str(empty_profile(("k",), ("int",)))
 
 
+def test_hot_placeholders_are_reported():
+    text = str(exact_profile([0] * 60 + [7] * 30 + list(range(10, 20))))
+    lines = {line.split()[0]: line for line in text.splitlines()}
+    assert lines["0"].endswith("(a placeholder?)")
+    assert not lines["7"].endswith("(a placeholder?)")
+
+
 def test_a_profile_for_other_types_is_rehashed():
     profile = exact_profile([1] * 9 + [2])
     wider = rehashed(profile, ("bigint",))
