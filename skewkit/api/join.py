@@ -22,18 +22,21 @@ from skewkit.api.common import (
 from skewkit.api.joinkeys import join_keys
 from skewkit.api.joinsides import Sides
 from skewkit.errors import ArgumentError, ArgumentTypeError, UnsupportedError, nearest
+from skewkit.options import Settings
 from skewkit.plan.adaptive import adaptive_note
-from skewkit.plan.choice import Choice, JoinOptions, choose_join, hot_reason
+from skewkit.plan.choice import Choice, JoinOptions, choose_join, cold_reason, hot_reason
 from skewkit.plan.grid import Grid
 from skewkit.plan.joinplan import JoinPlan, join_plan, rehashed
-from skewkit.plan.joinrules import SIDES, Side, opposite
+from skewkit.plan.joinrules import SIDES, JoinRules, Side, opposite
 from skewkit.plan.price import Widths
 from skewkit.plan.profile import KeyProfile
 from skewkit.spark.compat import conf_reader
 from skewkit.spark.frames import remember
 from skewkit.spark.joining import broadcast_head, salted
 from skewkit.spark.joinsides import JoinKeys
+from skewkit.spark.looking import Glance, look
 from skewkit.spark.physical import top_join
+from skewkit.spark.profiling import auto_fraction
 from skewkit.spark.seen import Seen
 
 STRATEGIES = ("auto", "native", "broadcast_head", "salt")
@@ -63,22 +66,26 @@ def skew_join(
     """Join two frames of which some keys may be hot.
 
     * The rows and columns are those of `left.join(right, on, how)`, whatever the profiles say.
-    * Hot keys are treated in inner joins (either side split) and left joins (the left side split). Other types of
-      join, conditions that are not equalities of columns, and keys of types that differ by more than the width of
-      an integer are answered by plain Spark, and `explain` says so.
-    * Rows with a null key match nothing: an inner join leaves them out early, a left join spreads them.
+    * Hot keys are treated on the left, on the right and on both sides, in every type of join. The condition may have
+      equalities, null-safe ones, too, and anything else beside them; keys of different types are compared in the
+      type that Spark compares them in. Where only plain Spark can answer, it does, and `explain` says why.
+    * Whether a hot key is on the other side at all is found inside the query where rows that the join keeps are
+      copied; this reads the other side's keys once more. A side that may have other rows then is not read again, and
+      its hot keys stay whole. With a residual condition, rows that the join keeps are not copied at all.
+    * Rows whose null matches nothing are left out early or, where the join keeps them, spread.
     * Other columns stay the very same ones, so `left["x"]` and aliases work on the result as after a join; only
-      on Connect `broadcast_head` hides them. By name, the right frame's own key is not in the result, not even
-      for `right["k"]`; join by condition to keep it.
+      on Connect `broadcast_head` hides them. By name, the keys that do not show are hidden as Spark hides them. Only
+      in an inner join of a right frame with columns that cannot be null, `right["k"]` is gone.
     * Where a broadcast or the data's evenness makes plain Spark right, its plan is returned (`strategy="auto"`).
 
     Args:
-        left: frame whose rows a left join keeps.
+        left: the left frame.
         right: the other frame.
         on: as in `DataFrame.join`: a name, a list of names, a Column or a list of Columns.
         how: as in `DataFrame.join`, all aliases; `cross` is refused, as it has no key.
-        strategy: `auto`; `native`; `broadcast_head`: hot left rows are joined to a broadcast of the right side's
-            hot rows, which reads both frames twice; `salt`: hot rows are spread and the other side's are copied.
+        strategy: `auto` (the cheapest); `native`; `broadcast_head`: hot rows of one side are joined to a broadcast of
+            the other side's rows of these keys, which reads both frames twice; `salt`: hot rows are spread and the
+            other side's are copied.
         partitions: number of partitions n; the session's shuffle partitions if None.
         heavy: hot keys that you know, as a list of values (tuples for composite keys); then nothing is profiled.
         left_profile: profile of the left keys; without it one query profiles both sides.
@@ -90,7 +97,8 @@ def skew_join(
         KeyTypeError: a key is, or holds, a map or a variant.
         ArgumentError: unknown `how` or strategy, or partitions below 1.
         ProfileError: a profile is of other keys.
-        UnsupportedError: a cross join, a stream, or a strategy that this join cannot have.
+        UnsupportedError: a cross join, a stream, or a strategy that this join cannot have, such as `broadcast_head`
+            in a full join.
 
     >>> facts = spark.range(90).selectExpr("if(id < 60, 'hot', string(id)) AS k", "id AS v")
     >>> names = spark.createDataFrame([("hot", "H")], "k string, name string")
@@ -125,6 +133,10 @@ def skew_join(
         join = top_join(physical)
         if join is not None and join.startswith("Broadcast"):
             return remember(native, Choice(title, "native", f"Spark broadcasts one side ({join}): nothing is shuffled"))
+    if known is None and strategy == "auto":
+        cold = _cold_at_a_look(sides, keys, rules, n, settings)
+        if cold is not None:
+            return remember(native, Choice(title, "native", cold))
     if known is None:
         measure = [(sides.left, keys.left), (sides.right, keys.right)]
         known, other = (f.profile for f in measured(measure, n, settings))
@@ -153,6 +165,27 @@ def skew_join(
     warning = (f"a frame is read twice, though {no_broadcast}",) if no_broadcast else ()
     frame = broadcast_head(left, right, keys, plan, head, shuffle_hash=hashed)
     return remember(frame, replace(choice, head=head, notes=(*warning, *notes)))
+
+
+def _cold_at_a_look(sides: Sides, keys: JoinKeys, rules: JoinRules, n: int, settings: Settings) -> str | None:
+    """Return why plain Spark is right, if a small sample of large frames shows it; None where it takes a profile."""
+    fractions = [auto_fraction(seen.rows, _LOOK * n) for _, seen in sides.named]
+    plain = all(seen.rows is not None and seen.simple for _, seen in sides.named)
+    if not plain or min(fractions) == 1.0 or settings.sample_rows <= _LOOK:
+        return None
+    glances = [
+        Glance(seen.frame, each, fraction, keys.unmatched(each))
+        for (_, seen), each, fraction in zip(sides.named, (keys.left, keys.right), fractions, strict=True)
+    ]
+    left, right = look(glances, n)
+    plan = join_plan(left, right, n, rules)
+    nearly = replace(settings, min_straggler=settings.min_straggler * _NEARLY)
+    cold = cold_reason(plan.keys, max(left, right, key=lambda profile: profile.rows), nearly)
+    return cold and f"{cold} (from a look at about {_LOOK * n:,} rows of each side)"
+
+
+_LOOK = 1000  # rows per partition: a key that makes a task half as long again has some 500 of them
+_NEARLY = 0.9  # what is near the line is profiled
 
 
 def _check_broadcast(kind: str, sides: Sides) -> None:

@@ -54,9 +54,18 @@ def auto_fraction(rows: int | None, wanted: float) -> float:
     return wanted / rows
 
 
+def bucket_count(partitions: int) -> int:
+    """Return in how many hash buckets the tail is counted: a power of two, 32 or more per partition.
+
+    >>> bucket_count(3), bucket_count(32)
+    (128, 1024)
+    """
+    return min(_MOST_BUCKETS, 1 << math.ceil(math.log2(_BUCKETS_PER_PARTITION * partitions)))
+
+
 def profile(tasks: Sequence[Task], partitions: int, wanted: float) -> list[Found]:
     """Profile every frame in one query; a sample that came out far too small is taken again, once."""
-    buckets = min(_MOST_BUCKETS, 1 << math.ceil(math.log2(_BUCKETS_PER_PARTITION * partitions)))
+    buckets = bucket_count(partitions)
     rows = _collect(tasks, partitions, buckets)
     found = [_found(task, rows[i], partitions, buckets) for i, task in enumerate(tasks)]
     again = [i for i, (t, f) in enumerate(zip(tasks, found, strict=True)) if _too_small(t, f.profile, wanted)]

@@ -47,6 +47,11 @@ class Seen:
         return against_reading_twice(self.physical)
 
     @property
+    def simple(self) -> bool:
+        """Whether the frame only reads, selects and filters, so that its sources' rows bound its own."""
+        return self.costly_again is None and "Generate" not in self.physical
+
+    @property
     def stored(self) -> bool:
         """Whether the frame is read from storage row by row, so that a row's position in its split is fixed."""
         return self.costly_again is None and "InMemoryTableScan" not in self.physical
