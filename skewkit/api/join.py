@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 from pyspark.sql import Column, DataFrame
@@ -15,28 +14,19 @@ from skewkit.api.common import (
     check_partitions,
     check_strategy,
     given_profile,
-    measured,
     settings_of,
-    stale_note,
 )
+from skewkit.api.joinchoice import Asked, decide, fits_a_hash_table
 from skewkit.api.joinkeys import join_keys
 from skewkit.api.joinsides import Sides
 from skewkit.errors import ArgumentError, ArgumentTypeError, UnsupportedError, nearest
-from skewkit.options import Settings
-from skewkit.plan.adaptive import adaptive_note
-from skewkit.plan.choice import Choice, JoinOptions, choose_join, cold_reason, hot_reason
-from skewkit.plan.grid import Grid
-from skewkit.plan.joinplan import JoinPlan, join_plan, rehashed
-from skewkit.plan.joinrules import SIDES, JoinRules, Side, opposite
-from skewkit.plan.price import Widths
+from skewkit.plan.choice import Choice
+from skewkit.plan.joinplan import rehashed
+from skewkit.plan.joinrules import Side
 from skewkit.plan.profile import KeyProfile
-from skewkit.spark.compat import conf_reader
 from skewkit.spark.frames import remember
 from skewkit.spark.joining import broadcast_head, salted
 from skewkit.spark.joinsides import JoinKeys
-from skewkit.spark.looking import Glance, look
-from skewkit.spark.physical import top_join
-from skewkit.spark.profiling import auto_fraction
 from skewkit.spark.seen import Seen
 
 STRATEGIES = ("auto", "native", "broadcast_head", "salt")
@@ -126,92 +116,17 @@ def skew_join(
             raise UnsupportedError(f"strategy {strategy!r} is not possible here: {reason}; use 'auto' or 'native'")
         return remember(native, Choice(title, "native", reason))
     if strategy == "broadcast_head":
-        _check_broadcast(kind, sides)
-    known, other = _given_profiles(keys, heavy, left_profile, right_profile)
-    physical = Seen(native).physical
-    if strategy == "auto" and heavy is None:
-        join = top_join(physical)
-        if join is not None and join.startswith("Broadcast"):
-            return remember(native, Choice(title, "native", f"Spark broadcasts one side ({join}): nothing is shuffled"))
-    if known is None and strategy == "auto":
-        cold = _cold_at_a_look(sides, keys, rules, n, settings)
-        if cold is not None:
-            return remember(native, Choice(title, "native", cold))
-    if known is None:
-        measure = [(sides.left, keys.left), (sides.right, keys.right)]
-        known, other = (f.profile for f in measured(measure, n, settings))
-    elif other is None and strategy == "broadcast_head":
-        other = measured([(sides.right, keys.right)], n, settings)[0].profile
-    scheme = "w_choices" if known.named else "wrap"
-    plan = join_plan(known, other, n, rules, null_safe=keys.null_safe, scheme=scheme)
-    hashed = plan.build_rows is not None and plan.build_rows <= settings.hash_join_rows
-    no_broadcast = sides.no_broadcast if strategy in ("auto", "broadcast_head") else None
-    chosen, reason = strategy, "asked for; " + hot_reason(plan.keys)
-    if strategy == "auto" and known.named:
-        chosen, reason = "salt", "these keys were named as hot"
-    elif strategy == "auto":
-        options = JoinOptions(sides.widths, hashed, no_broadcast)
-        chosen, reason = choose_join(plan, (known, other), settings, options)
-    notes = (*_adaptive(left, kind, plan, physical, sides.widths), *stale_note(known, n))
-    choice = Choice(title, chosen, reason, known, plan.keys, plan, notes=notes)
-    if chosen == "native":
+        sides.check_broadcast(kind)
+    profiles = _given_profiles(keys, heavy, left_profile, right_profile)
+    asked = Asked(title, strategy, keys, rules, n, settings, *profiles)
+    choice = decide(asked, sides, Seen(native).physical)
+    if choice.strategy == "native" or choice.join is None:
         return remember(native, choice)
-    if chosen == "salt":
-        stored: dict[Side, bool] = {side: seen.stored for side, seen in sides.named}
-        return remember(salted(left, right, keys, plan, shuffle_hash=hashed, stored=stored), choice)
-    head = plan.head(settings.broadcast_rows)
-    if head is None:
-        raise UnsupportedError(f"broadcast_head is not possible in a {kind} join; use 'salt'")
-    warning = (f"a frame is read twice, though {no_broadcast}",) if no_broadcast else ()
-    frame = broadcast_head(left, right, keys, plan, head, shuffle_hash=hashed)
-    return remember(frame, replace(choice, head=head, notes=(*warning, *notes)))
-
-
-def _cold_at_a_look(sides: Sides, keys: JoinKeys, rules: JoinRules, n: int, settings: Settings) -> str | None:
-    """Return why plain Spark is right, if a small sample of large frames shows it; None where it takes a profile."""
-    fractions = [auto_fraction(seen.rows, _LOOK * n) for _, seen in sides.named]
-    plain = all(seen.rows is not None and seen.simple for _, seen in sides.named)
-    if not plain or min(fractions) == 1.0 or settings.sample_rows <= _LOOK:
-        return None
-    glances = [
-        Glance(seen.frame, each, fraction, keys.unmatched(each))
-        for (_, seen), each, fraction in zip(sides.named, (keys.left, keys.right), fractions, strict=True)
-    ]
-    left, right = look(glances, n)
-    plan = join_plan(left, right, n, rules)
-    nearly = replace(settings, min_straggler=settings.min_straggler * _NEARLY)
-    cold = cold_reason(plan.keys, max(left, right, key=lambda profile: profile.rows), nearly)
-    return cold and f"{cold} (from a look at about {_LOOK * n:,} rows of each side)"
-
-
-_LOOK = 1000  # rows per partition: a key that makes a task half as long again has some 500 of them
-_NEARLY = 0.9  # what is near the line is profiled
-
-
-def _check_broadcast(kind: str, sides: Sides) -> None:
-    """Refuse a broadcast that cannot be, or to read a side twice that may have other rows the second time."""
-    if kind == "full":
-        raise UnsupportedError("broadcast_head is not possible in a full join, which keeps both sides; use 'salt'")
-    for side, seen in sides.named:
-        if seen.unsafe_again is not None:
-            raise UnsupportedError(
-                f"broadcast_head reads both sides twice, and the {side} side {seen.unsafe_again}; "
-                "cache() it first, or use 'salt'"
-            )
-
-
-def _adaptive(left: DataFrame, kind: str, plan: JoinPlan, physical: str, widths: Widths) -> tuple[str, ...]:
-    """Return the note on what adaptive execution would do."""
-    read = conf_reader(left.sparkSession)
-    names = ("spark.sql.adaptive.enabled", "spark.sql.adaptive.skewJoin.enabled")
-    enabled = all((read(name) or "true") == "true" for name in names)
-    hot = {s: max((_rows(grid, s) for grid in plan.grids), default=0.0) * widths.of(s) for s in SIDES}
-    listed = tuple(s for s in SIDES if any(_rows(grid, s) >= _rows(grid, opposite(s)) for grid in plan.grids))
-    return (adaptive_note(kind, listed, physical, max(hot.values()), enabled=enabled),)
-
-
-def _rows(grid: Grid, side: Side) -> float:
-    return grid.left_rows if side == "left" else grid.right_rows
+    hashed = fits_a_hash_table(choice.join, settings)
+    if choice.head is not None:
+        return remember(broadcast_head(left, right, keys, choice.join, choice.head, shuffle_hash=hashed), choice)
+    stored: dict[Side, bool] = {side: seen.stored for side, seen in sides.named}
+    return remember(salted(left, right, keys, choice.join, shuffle_hash=hashed, stored=stored), choice)
 
 
 def _given_profiles(

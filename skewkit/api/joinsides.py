@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
+from skewkit.errors import UnsupportedError
 from skewkit.plan.joinrules import JoinRules, Side
 from skewkit.plan.price import Widths
 from skewkit.spark.compat import is_connect
@@ -52,3 +53,18 @@ class Sides:
             return "on Connect the union of the two branches would hide the frames' columns from left['x'] and the like"
         costly = [f"the {side} side {seen.costly_again}" for side, seen in self.named if seen.costly_again]
         return costly[0] if costly else None
+
+    def check_broadcast(self, how: str) -> None:
+        """Refuse a broadcast that cannot be, or that reads a side twice which may have other rows the second time.
+
+        Raises:
+            UnsupportedError: one of these.
+        """
+        if how == "full":
+            raise UnsupportedError("broadcast_head is not possible in a full join, which keeps both sides; use 'salt'")
+        for side, seen in self.named:
+            if seen.unsafe_again is not None:
+                raise UnsupportedError(
+                    f"broadcast_head reads both sides twice, and the {side} side {seen.unsafe_again}; "
+                    "cache() it first, or use 'salt'"
+                )
