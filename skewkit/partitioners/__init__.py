@@ -10,6 +10,7 @@ from skewkit.partitioners.base import Partitioner
 from skewkit.partitioners.bounded_hash import BoundedHash
 from skewkit.partitioners.d_choices import DChoices
 from skewkit.partitioners.dkg import DistributionAware
+from skewkit.partitioners.fish import Fish
 from skewkit.partitioners.key import KeyGrouping
 from skewkit.partitioners.power_of_two import PowerOfTwo
 from skewkit.partitioners.random_choices import RandomChoices
@@ -30,6 +31,7 @@ _SCHEMES: tuple[type[Partitioner], ...] = (
     RandomChoices,
     BoundedHash,
     DistributionAware,
+    Fish,
     WrapAround,
 )
 
