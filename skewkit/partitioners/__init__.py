@@ -12,6 +12,7 @@ from skewkit.partitioners.d_choices import DChoices
 from skewkit.partitioners.dkg import DistributionAware
 from skewkit.partitioners.fish import Fish
 from skewkit.partitioners.key import KeyGrouping
+from skewkit.partitioners.posg import ProactiveOnline
 from skewkit.partitioners.power_of_two import PowerOfTwo
 from skewkit.partitioners.random_choices import RandomChoices
 from skewkit.partitioners.round_robin import RoundRobin
@@ -31,6 +32,7 @@ _SCHEMES: tuple[type[Partitioner], ...] = (
     RandomChoices,
     BoundedHash,
     DistributionAware,
+    ProactiveOnline,
     Fish,
     WrapAround,
 )

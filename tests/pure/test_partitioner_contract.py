@@ -22,6 +22,7 @@ SHORT = {
     "wrap": {"first": 10, "mu": 3},
     "d_choices": {"refresh": 0.1},
     "fish": {"epoch": 20, "points": 3, "interval": 4.0},
+    "posg": {"window": 2, "tolerance": 0.5},
 }
 
 some = settings(max_examples=40, deadline=None)  # of each scheme
@@ -401,5 +402,5 @@ def test_the_registry_names_every_scheme():
     assert all(scheme.name == name for name, scheme in PARTITIONERS.items())
     for name in ("key", "shuffle", "two_choices", "round_robin", "d_choices", "w_choices", "power_of_two"):
         assert name in PARTITIONERS
-    for name in ("random_choices", "bounded_hash", "dkg", "wrap", "fish"):
+    for name in ("random_choices", "bounded_hash", "dkg", "wrap", "fish", "posg"):
         assert name in PARTITIONERS
