@@ -8,6 +8,7 @@ True
 
 from skewkit.partitioners.base import Partitioner
 from skewkit.partitioners.bounded_hash import BoundedHash
+from skewkit.partitioners.consistent import ConsistentGrouping
 from skewkit.partitioners.d_choices import DChoices
 from skewkit.partitioners.dkg import DistributionAware
 from skewkit.partitioners.fish import Fish
@@ -31,6 +32,7 @@ _SCHEMES: tuple[type[Partitioner], ...] = (
     PowerOfTwo,
     RandomChoices,
     BoundedHash,
+    ConsistentGrouping,
     DistributionAware,
     ProactiveOnline,
     Fish,

@@ -75,6 +75,8 @@ def replay(
     count = whole_number("sources", sources)
     drafts = _instances(scheme, workers, count, seed, options)
     instances = [p.as_source(source, count) for source, p in enumerate(drafts)]
+    for p in instances[1:]:
+        p.share_workers(instances[0])
     if not isinstance(keys, (list, np.ndarray)):
         keys = np.asarray(keys) if hasattr(keys, "__array__") else list(keys)
     size = len(keys)

@@ -23,6 +23,7 @@ SHORT = {
     "d_choices": {"refresh": 0.1},
     "fish": {"epoch": 20, "points": 3, "interval": 4.0},
     "posg": {"window": 2, "tolerance": 0.5},
+    "consistent": {"virtual": 3, "slot": 5.0},
 }
 
 some = settings(max_examples=40, deadline=None)  # of each scheme
@@ -402,5 +403,5 @@ def test_the_registry_names_every_scheme():
     assert all(scheme.name == name for name, scheme in PARTITIONERS.items())
     for name in ("key", "shuffle", "two_choices", "round_robin", "d_choices", "w_choices", "power_of_two"):
         assert name in PARTITIONERS
-    for name in ("random_choices", "bounded_hash", "dkg", "wrap", "fish", "posg"):
+    for name in ("random_choices", "bounded_hash", "dkg", "wrap", "fish", "posg", "consistent"):
         assert name in PARTITIONERS
