@@ -77,6 +77,7 @@ class ConsistentGrouping(Partitioner):
         self._settled = self._pairing.copy()  # after all signals that no late one can precede
         self._recent: list[Signal] = []  # the signals since, in their order
         self._heard = [-math.inf] * self.workers  # the latest acknowledgement of every worker
+        self._pending = [0] * self.workers  # messages that every worker has not acknowledged yet
         self._told = -math.inf
         self._changes = -(2**62)  # ranks of workers that come and go
 
@@ -98,6 +99,7 @@ class ConsistentGrouping(Partitioner):
     def _route_one(self, hashed: int, weight: float) -> int:
         worker = self._pairing.owners[self._porc._route_one(hashed, weight)]
         self._delegation.arrive(worker)
+        self._pending[worker] += 1
         return self._count_one(worker, weight)
 
     def _choices(self, hashed: int) -> int:
@@ -110,6 +112,7 @@ class ConsistentGrouping(Partitioner):
     def _observe(self, worker: int, hashed: int, service_time: float, now: float) -> None:
         self._tick(now)
         self._heard[worker] = max(now, self._heard[worker])
+        self._pending[worker] -= 1
         for signal in self._delegation.acknowledge(self._source, worker, service_time, now):
             self._follow(signal)
 
@@ -129,8 +132,13 @@ class ConsistentGrouping(Partitioner):
         self._settle()
 
     def _settle(self) -> None:
-        """Forget the signals that are older than the latest word of every worker: none can come before them."""
-        horizon = min(self._heard[worker] for worker in self._active)
+        """Forget the signals that are older than the latest word of every worker: none can come before them.
+
+        A worker that was removed may still have a word to say while it has messages of this source to do.
+        """
+        present = self._pairing.held
+        speaking = [w for w, pending in enumerate(self._pending) if pending > 0 or w in present]
+        horizon = min(self._heard[worker] for worker in speaking)
         old = 0
         while old < len(self._recent) and self._recent[old].time < horizon:
             self._settled.follow(self._recent[old])
@@ -141,6 +149,7 @@ class ConsistentGrouping(Partitioner):
         self._delegation.admit(worker)
         if worker == len(self._heard):
             self._heard.append(self._told)
+            self._pending.append(0)
         self._heard[worker] = self._told
         self._change(worker, Kind.JOIN)
 

@@ -97,8 +97,11 @@ class HotKeys:
             return self.workers
         if self._rule == "optimal":
             return min(self._least, self.workers)
-        index = math.floor(math.log2(self._top / self._recent.high(hashed)))
-        return min(max(self.workers >> index, self._least, self._given.get(hashed, 0)), self.workers)
+        count, before = self._recent.high(hashed), self._given.get(hashed, 0)
+        if count == 0.0:  # kept from the last epoch, and all counts were forgotten (alpha = 0)
+            return min(max(before, self._least), self.workers)
+        index = math.floor(math.log2(self._top / count))
+        return min(max(self.workers >> index, self._least, before), self.workers)
 
     def _is_hot(self, hashed: int) -> bool:
         recent = self._recent

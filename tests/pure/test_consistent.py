@@ -225,6 +225,30 @@ def test_sources_of_one_replay_agree_in_the_end():
     assert all(len(p._recent) < sources[0].moves for p in sources)  # most signals are settled and forgotten
 
 
+def test_a_worker_that_was_removed_is_heard_until_it_has_done_its_messages():
+    """A signal from before the removal comes late: it still belongs before the removal."""
+    p = PARTITIONERS["consistent"](workers=3, virtual=3)
+    p._pending[0] = 1
+    p._heard = [0.0, 15.0, 0.0]
+    p._follow(said(15.0, 1, Kind.DECREASE))
+    p.tick(25.0)
+    p.remove_worker(0)
+    p._heard = [0.0, 45.0, 45.0]
+    p._follow(said(45.0, 2, Kind.DECREASE))
+    p._heard[0] = 50.0
+    p._follow(said(20.0, 0, Kind.INCREASE))
+    expected = VirtualWorkers(3, 3)
+    for signal in (
+        said(15.0, 1, Kind.DECREASE),
+        said(20.0, 0, Kind.INCREASE),
+        said(25.0, 0, Kind.LEAVE),
+        said(45.0, 2, Kind.DECREASE),
+    ):
+        expected.follow(signal)
+    assert p.owners == expected.owners
+    assert p._pairing.busy == expected.busy == [2]
+
+
 # The whole (Figures 9 and 10)
 
 

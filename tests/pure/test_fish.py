@@ -258,6 +258,46 @@ def test_what_was_hot_at_the_end_of_an_epoch_stays_hot_after_the_decay():
     assert p.choices("hot") == 2
 
 
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"margin": 2.0},
+        {"margin": 0.0, "alpha": 0.0},
+        {"margin": 1.0, "alpha": 1.0},
+        {"alpha": 0.0},
+        {"points": 0, "capacity": 1},
+        {"hot_rule": "optimal", "assignment": "load"},
+        {"hot_rule": "all", "interval": 0.0},
+    ],
+)
+@relaxed
+@given(
+    stream=st.lists(st.one_of(st.just("hot"), st.integers(0, 20)), max_size=120),
+    weights=st.one_of(st.none(), st.lists(st.sampled_from([0.0, 0.5, 1.0, 1e12]), min_size=120, max_size=120)),
+)
+def test_every_option_keeps_the_promises(options, stream, weights):
+    one, many = (PARTITIONERS["fish"](workers=6, epoch=25, **options) for _ in range(2))
+    amounts = [1.0] * len(stream) if weights is None else weights[: len(stream)]
+    reached, allowed, routes = {}, {}, []
+    for key, weight in zip(stream, amounts, strict=True):
+        routes.append(one.route(key, weight))
+        reached.setdefault(key, set()).add(routes[-1])
+        allowed[key] = max(allowed.get(key, 0), one.choices(key))
+        assert 2 <= one.choices("hot") <= 6
+    assert many.route_many(stream, amounts).tolist() == routes
+    assert all(len(reached[key]) <= allowed[key] for key in reached)
+
+
+def test_a_hot_key_keeps_its_workers_when_all_counts_are_forgotten():
+    hot = HotKeys(16, theta=1 / 64, epoch=30, alpha=0.0, capacity=100, margin=2.0)
+    for _ in range(15):
+        hot.count("hot", 1.0)
+        hot.count("warm", 1.0)
+    hot.count("next epoch", 1.0)
+    assert hot.degree("hot") == 16
+    assert hot.degree("next epoch") == 2
+
+
 # Section 5
 
 

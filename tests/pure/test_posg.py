@@ -283,6 +283,23 @@ def test_messages_exchanged_are_matrices_and_replies():
     assert sent < p.exchanged <= sent + 5 * epochs
 
 
+@pytest.mark.parametrize("options", [{"early": 1, "pooled": True}, {"early": 5}, {"idle": False, "delta": 1.0}])
+@relaxed
+@given(st.lists(st.tuples(st.integers(0, 9), st.floats(0, 9)), max_size=80), st.integers(1, 4))
+def test_every_option_keeps_the_promises(options, messages, workers):
+    one, many = (PARTITIONERS["posg"](workers=workers, window=3, tolerance=1.0, **options) for _ in range(2))
+    for number, (key, took) in enumerate(messages):
+        worker = one.route(key)
+        assert many.route_many([key]).tolist() == [worker]
+        for p in (one, many):
+            p.observe(worker, key, took, float(number))
+    rest = list(range(20))
+    assert many.route_many(rest).tolist() == [one.route(key) for key in rest]
+    assert one.exchanged == many.exchanged
+    assert np.isfinite(one._scheduler.estimates).all()
+    assert one.loads.sum() == len(messages) + 20
+
+
 def test_replies_come_with_the_message_that_carried_the_request():
     p = PARTITIONERS["posg"](workers=1, window=1, tolerance=0.0)
     p.route("a")
