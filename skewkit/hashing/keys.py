@@ -18,6 +18,7 @@ import mmh3
 import numpy as np
 import numpy.typing as npt
 
+from skewkit import compiled
 from skewkit.errors import ArgumentError, ArgumentTypeError, KeyTypeError
 from skewkit.hashing.mix import GOLDEN, Hashes, mix, mix_many
 
@@ -46,6 +47,10 @@ def _number(value: int, seed: int, kind: int) -> int:
 
 def _numbers(values: Hashes, seed: int, kind: int) -> Hashes:
     first, second = _salts(seed, kind)
+    if compiled.worth(values.size):
+        from skewkit.compiled.hashes import hash_words
+
+        return hash_words(compiled.plain(values), np.uint64(first), np.uint64(second))
     return mix_many(mix_many(values ^ np.uint64(first)) + np.uint64(second))
 
 
@@ -231,10 +236,10 @@ def _hash_array(array: npt.NDArray[Any], seed: int) -> Hashes:
     if array.ndim != 1:
         raise ArgumentError(f"keys has shape {array.shape}; expected one dimension (or a list of tuples)")
     if array.dtype.kind in "ib":
-        return _numbers(array.astype(np.int64).view(np.uint64), seed, _INT)
+        return _numbers(array.astype(np.int64, copy=False).view(np.uint64), seed, _INT)
     if array.dtype.kind == "u":
         if array.size == 0 or int(array.max()) <= _HIGH:
-            return _numbers(array.astype(np.uint64), seed, _INT)
+            return _numbers(array.astype(np.uint64, copy=False), seed, _INT)
     elif array.dtype.kind == "f" and array.dtype.itemsize <= 8:
         return _hash_floats(array.astype(np.float64), seed)
     elif array.dtype.kind == "M":

@@ -8,8 +8,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from skewkit.hashing.mix import GOLDEN, Hashes, mix, mix_many
+from skewkit.partitioners.base import Routes
 from skewkit.partitioners.bounded import Bounded
-from skewkit.partitioners.checks import whole_number
+from skewkit.partitioners.checks import Floats, whole_number
 
 
 class BoundedHash(Bounded):
@@ -68,3 +69,9 @@ class BoundedHash(Bounded):
                 if loads[ring[index]] < bound:
                     return ring[index]
         return loads.index(min(loads))
+
+    def _walk_compiled(self, hashes: Hashes, weights: Floats, routes: Routes, total: float, allowed: float) -> float:
+        from skewkit.compiled.direct import route_ring
+
+        places, ring = np.array(self._places, dtype=np.uint64), np.array(self._ring, dtype=np.int64)
+        return route_ring(hashes, weights, self._load_view(), routes, total, allowed, places, ring)

@@ -8,15 +8,17 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
+from skewkit.compiled.table import Table
 from skewkit.hashing.mix import Hashes
 from skewkit.partitioners.base import Partitioner, Routes
 from skewkit.partitioners.candidates import candidate, candidate_many
 from skewkit.partitioners.checks import Floats, real_number, whole_number
 from skewkit.sketch import SpaceSaving
+from skewkit.sketch.packed import pack, unpack
 
 
 class HeadTail(Partitioner):
@@ -45,7 +47,22 @@ class HeadTail(Partitioner):
         super().__init__(workers, seed, **unknown)
         self.theta = threshold(theta, self.workers)
         self.capacity = counters(capacity, self.theta, self.workers)
-        self._sketch = SpaceSaving(self.capacity)
+        self._plain: SpaceSaving | None = SpaceSaving(self.capacity)
+        self._packed: Table | None = None  # the same as arrays; of the two forms one is there at a time
+
+    @property
+    def _sketch(self) -> SpaceSaving:
+        """The sketch for single messages; compiled loops leave it as arrays."""
+        if self._packed is not None:
+            self._plain, self._packed = unpack(self._packed), None
+        return cast(SpaceSaving, self._plain)
+
+    @property
+    def _table(self) -> Table:
+        """The sketch for compiled loops."""
+        if self._packed is None:
+            self._plain, self._packed = None, pack(self._sketch)
+        return self._packed
 
     @abstractmethod
     def _head_worker(self, hashed: int) -> int:
@@ -67,6 +84,27 @@ class HeadTail(Partitioner):
         first, second = (candidate_many(hashes, index, self.workers).tolist() for index in (1, 2))
         messages = zip(hashes.tolist(), first, second, weights.tolist(), strict=True)
         return np.array(self._walk(messages), dtype=np.int32)
+
+    def _loop(
+        self,
+        hashes: Hashes,
+        weights: Floats,
+        routes: Routes,
+        how: int,
+        epsilon: float = 0.0,
+        refresh: float = 0.0,
+        turn: int = 0,
+        d: int = 0,
+        due: int = 0,
+    ) -> tuple[int, int, int]:
+        """Do what `_walk` does in a compiled loop; return the next turn, d, and when d is due."""
+        from skewkit.compiled.head_tail import route_head_tail
+
+        loads, before = self._load_view(), self.messages
+        self.messages += hashes.size
+        return route_head_tail(
+            hashes, weights, loads, routes, self._table, how, self.theta, epsilon, refresh, before, turn, d, due
+        )
 
     def _walk(self, messages: Iterable[tuple[int, int, int, float]]) -> list[int]:
         loads, sketch, theta, routes = self._loads, self._sketch, self.theta, []
