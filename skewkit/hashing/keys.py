@@ -244,7 +244,22 @@ def _hash_array(array: npt.NDArray[Any], seed: int) -> Hashes:
         return _hash_floats(array.astype(np.float64), seed)
     elif array.dtype.kind == "M":
         array = array.astype(_resolution(array.dtype))
+    elif array.dtype.kind in "SU" and array.dtype.itemsize and compiled.worth(array.size):
+        return _hash_fixed(array, seed)
     return _hash_list(array.tolist(), seed)
+
+
+def _hash_fixed(array: npt.NDArray[Any], seed: int) -> Hashes:
+    """Hash an array of texts or bytes of fixed width in a compiled loop."""
+    from skewkit.compiled.texts import hash_bytes, hash_texts
+
+    text = array.dtype.kind == "U"
+    cells = np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("="))
+    units: npt.NDArray[Any] = cells.view(np.uint32 if text else np.uint8).reshape(array.size, -1)
+    first, second = _salts(seed, _TEXT if text else _BYTES)
+    low = np.uint64(first & 0xFFFF_FFFF)
+    found = hash_texts(compiled.plain(units), low) if text else hash_bytes(compiled.plain(units), low)
+    return mix_many(found ^ np.uint64(second))
 
 
 def _hash_floats(array: npt.NDArray[np.float64], seed: int) -> Hashes:
@@ -253,6 +268,24 @@ def _hash_floats(array: npt.NDArray[np.float64], seed: int) -> Hashes:
     hashes = _numbers(bits, seed, _FLOAT)
     hashes[whole] = _numbers(array[whole].astype(np.int64).view(np.uint64), seed, _INT)
     return hashes
+
+
+def _hash_texts(keys: list[Any], text: bool, seed: int) -> Hashes:
+    """Hash a list of str only (`text`), or of bytes only; where keys come again and again, each key once."""
+    distinct = dict.fromkeys(keys)
+    few = len(distinct) <= len(keys) // 2
+    first, second = _salts(seed, _TEXT if text else _BYTES)
+    low, murmur = first & 0xFFFF_FFFF, mmh3.hash64
+    source = distinct if few else keys
+    if text:
+        found = [murmur(key.encode("utf-8", "surrogatepass"), low)[0] for key in source]
+    else:
+        found = [murmur(key, low)[0] for key in source]
+    hashes = mix_many(np.array(found, dtype=np.int64).view(np.uint64) ^ np.uint64(second))
+    if not few:
+        return hashes
+    position = dict(zip(distinct, range(len(distinct)), strict=True))
+    return hashes[np.fromiter(map(position.__getitem__, keys), np.intp, len(keys))]
 
 
 def _hash_list(keys: list[Any], seed: int) -> Hashes:
@@ -264,9 +297,6 @@ def _hash_list(keys: list[Any], seed: int) -> Hashes:
             pass
     elif types == {float}:
         return _hash_floats(np.array(keys, dtype=np.float64), seed)
-    elif types == {str}:
-        first, second = _salts(seed, _TEXT)
-        low, murmur = first & 0xFFFF_FFFF, mmh3.hash64
-        found = [murmur(key.encode("utf-8", "surrogatepass"), low)[0] for key in keys]
-        return mix_many(np.array(found, dtype=np.int64).view(np.uint64) ^ np.uint64(second))
+    elif types in ({str}, {bytes}):
+        return _hash_texts(keys, types == {str}, seed)
     return np.fromiter((hash_key(key, seed) for key in keys), dtype=np.uint64, count=len(keys))

@@ -82,14 +82,14 @@ class Partitioner(ABC):
         """
         if hasattr(keys, "__array__"):
             keys = np.asarray(keys)
-        numbers = isinstance(keys, np.ndarray) and keys.ndim == 1 and keys.dtype.kind in "biuf"
-        whole = None if numbers else hash_keys(keys, self.seed)
+        in_blocks = isinstance(keys, np.ndarray) and keys.ndim == 1 and keys.dtype.kind in "biufSU"
+        whole = None if in_blocks else hash_keys(keys, self.seed)
         size = len(keys) if whole is None else whole.size
         amounts = None if weights is None else weights_of(size, weights)
         fast = compiled.worth(size, self.messages)
         routes = np.empty(size, dtype=np.int32)
         for part in _blocks(size):
-            # Integers are hashed block by block: a billion of them needs no second array of that length.
+            # Where no key can be refused, hashes need no second array as long as the first.
             hashes = hash_keys(keys[part], self.seed) if whole is None else whole[part]
             own = _ONES[: hashes.size] if amounts is None else amounts[part]
             if not (fast and self._run_compiled(hashes, compiled.plain(own), routes[part])):

@@ -129,6 +129,18 @@ def test_compiled_hashes_are_the_hashes(numbers, seed):
 
 
 @some
+@given(st.lists(st.text(st.characters(exclude_categories=[]), max_size=40), min_size=1), st.integers())
+def test_compiled_hashes_of_texts_are_the_hashes(texts, seed):
+    text, raw = np.array(texts), np.array([text.encode("utf-8", "surrogatepass") for text in texts])
+    for array in (text, raw, text.astype(text.dtype.newbyteorder(">")), np.repeat(raw, 2)[::2]):
+        expected = [hash_key(key, seed) for key in array.tolist()]
+        assert hash_keys(array.tolist() * 2, seed).tolist() == expected * 2
+        for use in (True, False):
+            with compiled.forced(use):
+                assert hash_keys(array, seed).tolist() == expected
+
+
+@some
 @given(
     st.lists(st.tuples(st.integers(0, 15), st.integers(0, 9)), max_size=120),
     st.integers(1, 12),
