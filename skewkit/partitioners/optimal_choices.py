@@ -8,10 +8,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any, TypeVar
 
 import numpy as np
 
 from skewkit.partitioners.checks import Floats, non_negative, real_number, whole_number
+
+Number = TypeVar("Number", float, Floats)
 
 
 def optimal_choices(head: Sequence[float] | Floats, tail: float, workers: int, epsilon: float = 1e-4) -> int:
@@ -57,26 +60,32 @@ def optimal_choices(head: Sequence[float] | Floats, tail: float, workers: int, e
 
 
 def _holds(d: int, n: int, epsilon: float, prefix: Floats, tail: float) -> bool:
-    """Tell whether Equation (3) holds for d at every prefix of the head.
+    """Tell whether Equation (3) holds for d at every prefix of the head; look at the tight ones first.
 
     Powers are products, so that the compiled twin (`skewkit.compiled.head_tail`) rounds as this does.
     """
-    missed = power(np.full(1, 1.0 - 1.0 / n), d)[0]  # share of workers that the d choices of a key miss
-    reached = 1.0 - np.cumprod(np.full(prefix.size, missed))  # b_h / n
-    most = reached * (1.0 + n * epsilon)
-    pairs = reached * reached * tail
-    if not prefix[-1] + pairs[-1] <= most[-1]:
-        return False  # the last prefix is among the tight ones, and cheap to look at
-    return bool(np.all(prefix + power(reached, d) * (prefix[-1] - prefix) + pairs <= most))
+    missed = power(1.0 - 1.0 / n, d)  # share of workers that the d choices of a key miss
+    head, allowed = float(prefix[-1]), 1.0 + n * epsilon
+    if not _fits(float(prefix[0]), 1.0 - missed, d, head, tail, allowed):
+        return False
+    reached: Floats = 1.0 - np.cumprod(np.full(prefix.size, missed))  # b_h / n
+    last = float(reached[-1])
+    if not head + last * last * tail <= last * allowed:
+        return False
+    return bool(np.all(_fits(prefix, reached, d, head, tail, allowed)))
 
 
-def power(base: Floats, exponent: int) -> Floats:
+def _fits(inside: Number, reached: Number, d: int, head: float, tail: float, allowed: float) -> Any:
+    return inside + power(reached, d) * (head - inside) + reached * reached * tail <= reached * allowed
+
+
+def power(base: Number, exponent: int) -> Number:
     """Return base**exponent by repeated squaring, for an exponent of zero or more.
 
-    >>> power(np.array([3.0]), 5).tolist()
-    [243.0]
+    >>> power(3.0, 5)
+    243.0
     """
-    result = np.ones_like(base)
+    result: Number = base * 0.0 + 1.0
     while exponent:
         if exponent & 1:
             result = result * base
