@@ -126,6 +126,34 @@ def index(table: Table) -> None:
         table.slots[_slot(table, table.keys[counter])] = counter
 
 
+@compiled
+def count(hashes: Hashes, weights: Floats, table: Table) -> tuple[Floats, Floats]:
+    """Count messages; return the lower bound of the key of each, and all weight, as of just after it."""
+    lows, totals = np.empty(hashes.size), np.empty(hashes.size)
+    keys, high, error, slots = table.keys, table.high, table.error, table.slots
+    mask = np.uint64(slots.size - 1)
+    total = table.sums[0]
+    for i in range(hashes.size):
+        hashed, weight = hashes[i], weights[i]
+        at = hashed & mask
+        counter = np.int64(slots[at])
+        while counter >= 0 and keys[counter] != hashed:
+            at = (at + np.uint64(1)) & mask
+            counter = np.int64(slots[at])
+        low = 0.0
+        if counter >= 0:
+            total += weight
+            high[counter] += weight
+            low = high[counter] - error[counter]
+        elif weight > 0.0:
+            total += weight
+            _take_in(table, hashed, weight)
+            low = weight
+        lows[i], totals[i] = low, total
+    table.sums[0] = total
+    return lows, totals
+
+
 # The least loaded of all workers: a heap of loads as they were when it last looked, the lower index first
 
 

@@ -1,4 +1,4 @@
-"""The arrays in which compiled loops keep a SpaceSaving sketch."""
+"""The arrays in which compiled loops keep a SpaceSaving sketch and lists of workers."""
 
 from __future__ import annotations
 
@@ -32,3 +32,21 @@ class Table(NamedTuple):
     owner: npt.NDArray[np.int32]
     used: npt.NDArray[np.int64]
     sums: npt.NDArray[np.float64]
+
+
+class Lists(NamedTuple):
+    """Lists of workers by 64-bit hash: `size` rows, of which the first `used[0]` are in use.
+
+    Attributes:
+        keys: uint64 (size,), hash of every row.
+        lengths: int64 (size,), workers in the list.
+        rows: int32 (size, width), the workers.
+        slots: int32 (a power of two,), index by hash, open addressing; -1 is empty.
+        used: int64 (1,), rows in use.
+    """
+
+    keys: npt.NDArray[np.uint64]
+    lengths: npt.NDArray[np.int64]
+    rows: npt.NDArray[np.int32]
+    slots: npt.NDArray[np.int32]
+    used: npt.NDArray[np.int64]

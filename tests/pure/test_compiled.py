@@ -28,7 +28,7 @@ LOOPS = sorted((ROOT / "skewkit/compiled").glob("[a-z]*.py"))
 # Options that bring a scheme's turning points into the range of short streams; few counters, many evictions.
 SHORT = {
     "dkg": {"learning": 30, "mu": 3},
-    "wrap": {"mu": 3},
+    "wrap": {"mu": 3, "first": 25, "capacity": 9, "theta": 0.05},
     "d_choices": {"refresh": 0.1, "capacity": 9},
     "w_choices": {"capacity": 9},
     "round_robin": {"capacity": 9},
@@ -51,7 +51,8 @@ def state(p):
     """Return all that decides the next routes, sketch included."""
     sketch = getattr(p, "_sketch", None)
     counters = None if sketch is None else (list(sketch), sketch.total, sketch.floor)
-    return p.loads.tolist(), p.messages, p.plans, counters, [p.choices(key) for key in range(31)]
+    lists = getattr(p, "_lists", None) if p.name == "wrap" else None
+    return p.loads.tolist(), p.messages, p.plans, counters, lists, [p.choices(key) for key in range(31)]
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -106,6 +107,29 @@ def test_long_streams(name, z):
             with compiled.forced(use):
                 results.append((p.route_many(stream, own).tolist(), state(p)))
         assert results[0] == results[1]
+
+
+@pytest.mark.parametrize("name", [name for name, scheme in PARTITIONERS.items() if scheme.planned])
+@some
+@given(
+    stream=keys,
+    amounts=st.one_of(st.none(), weights),
+    profile=st.dictionaries(st.integers(0, 40), st.one_of(st.integers(0, 3000), st.floats(0.01, 100)), min_size=1),
+    workers=st.sampled_from([1, 2, 7, 50]),
+    cuts=st.sets(st.integers(0, 200)),
+)
+def test_fitted_schemes_too(name, stream, amounts, profile, workers, cuts):
+    profile[99] = 1
+    one, fast, mixed = (make(name, workers).fit(list(profile), list(profile.values())) for _ in range(3))
+    own = [1.0] * len(stream) if amounts is None else amounts[: len(stream)]
+    expected = [one.route(key, weight) for key, weight in zip(stream, own, strict=True)]
+    with compiled.forced(True):
+        assert fast.route_many(stream, own).tolist() == expected
+    borders = [0, *sorted(c for c in cuts if c < len(stream)), len(stream)]
+    for number, (a, b) in enumerate(itertools.pairwise(borders)):
+        with compiled.forced(number % 2 == 0):
+            assert mixed.route_many(stream[a:b], own[a:b]).tolist() == expected[a:b]
+    assert state(one) == state(fast) == state(mixed)
 
 
 @every_scheme
