@@ -76,7 +76,7 @@ class Planned(Partitioner):
         distinct, sums = known_frequencies(keys, weights, self.seed)
         hot = sums >= self.theta * sums.sum()
         seen = _per_bucket(distinct[~hot], sums[~hot], self._seen.size)
-        buckets = expected_weights(seen, unit=1.0 if weights is None else 0.0)
+        buckets = self._expected(seen, unit=1.0 if weights is None else 0.0)
         self._due = math.inf
         self._block = []
         self._adopt(distinct[hot], sums[hot], buckets, np.zeros(self.workers))
@@ -91,7 +91,7 @@ class Planned(Partitioner):
         # Only what surely belongs to a heavy key leaves its bucket, so nothing is counted twice or lost.
         rest = np.maximum(0.0, self._seen - _per_bucket(hashes, lows, self._seen.size))
         unit = self._sketch.total / max(1, self.messages)
-        self._adopt(hashes, lows, expected_weights(rest, unit), self.loads)
+        self._adopt(hashes, lows, self._expected(rest, unit), self.loads)
 
     def _adopt(self, hashes: Hashes, weights: Floats, buckets: Floats, loads: Floats) -> None:
         """Make the plan for heavy keys (in any order), buckets, and loads that are there already."""
@@ -101,6 +101,10 @@ class Planned(Partitioner):
         self._heads = hashes[order][rising]
         self._place([places[i] for i in rising.tolist()])
         self.plans += 1
+
+    def _expected(self, seen: Floats, unit: float) -> Floats:
+        """Return the weight to expect in every bucket (`unit`: weight of a message, 0 if `seen` is the truth)."""
+        return expected_weights(seen, unit)
 
     @abstractmethod
     def _plan(self, hashes: Hashes, weights: Floats, buckets: Floats, loads: Floats) -> list[Any]:

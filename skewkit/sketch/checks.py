@@ -58,6 +58,20 @@ def real_number(
     return number
 
 
+def switch(name: str, value: Any) -> bool:
+    """Return `value` as a bool.
+
+    Raises:
+        ArgumentTypeError: `value` is neither True nor False.
+
+    >>> switch("literal", False)
+    False
+    """
+    if not isinstance(value, (bool, np.bool_)):
+        raise ArgumentTypeError(f"{name} is {value!r}; expected True or False")
+    return bool(value)
+
+
 def non_negative(name: str, values: Sequence[float] | npt.NDArray[Any]) -> Floats:
     """Return `values` as a one-dimensional float array, checked to be finite and not negative.
 
