@@ -35,8 +35,7 @@ SHORT = {
     "bounded_hash": {"points": 3},
 }
 every_scheme = pytest.mark.parametrize("name", PARTITIONERS)
-# At least one compiled loop per file is worth a long test; the others fall back to plain Python.
-some = settings(max_examples=60, deadline=None)
+some = settings(max_examples=30, deadline=None)
 keys = st.lists(st.one_of(st.just(7), st.integers(0, 30)), min_size=1, max_size=200)
 weights = st.lists(
     st.one_of(st.just(1.0), st.just(0.0), st.floats(0, 10), st.floats(0, 1e12)), min_size=200, max_size=200
