@@ -13,6 +13,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import lru_cache
 from importlib.util import find_spec
 from typing import TypeVar
 
@@ -38,6 +39,7 @@ def worth(messages: int, before: int = 0) -> bool:
     return ("numba" in sys.modules or messages + before >= _LOADING) and available()
 
 
+@lru_cache(maxsize=1)
 def available() -> bool:
     """Tell whether numba is installed and works with the NumPy that is there."""
     if find_spec("numba") is None:

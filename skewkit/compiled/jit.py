@@ -12,12 +12,12 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 @lru_cache(maxsize=1)
 def numba() -> ModuleType | None:
-    """Return numba, or None where it is missing or refuses the NumPy that is installed."""
+    """Return numba, or None where it is missing, switched off, or refuses the NumPy that is installed."""
     try:
         import numba
     except ImportError:
         return None
-    return numba
+    return None if getattr(numba.config, "DISABLE_JIT", False) else numba
 
 
 def compiled(function: F) -> F:
