@@ -112,7 +112,8 @@ def _tested(
     semi join keeps them by a witness, one made-up right row per partition, whose packed key is negative.
     """
     n, answered = plan.keys.partitions, any(grid.answered for grid in plan.grids)
-    l_side = _placed(l_rows, keys, plan, names)
+    # The optimizer would push the join below the placing of the left rows; a filter that it must not move stops it.
+    l_side = _placed(l_rows, keys, plan, names).where(F.spark_partition_id() >= 0)
     if answered:
         # Only the keys are needed, under names of their own, so that the witnesses can be put beside them.
         helpers = [names(f"test{i}") for i in range(len(r_rows.keys.columns))]

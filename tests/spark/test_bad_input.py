@@ -47,9 +47,9 @@ CASES = {
     "empty on": (lambda df: skewkit.skew_join(df, df, []), ArgumentError, "at least one key"),
     "on of another type": (lambda df: skewkit.skew_join(df, df, 3), ArgumentTypeError, "a list of names"),
     "strategy of a full join": (
-        lambda df: skewkit.skew_join(df, df, "k", "full", strategy="salt"),
+        lambda df: skewkit.skew_join(df, df, "k", "full", strategy="broadcast_head"),
         UnsupportedError,
-        "use 'auto' or 'native'",
+        "use 'salt'",
     ),
     "no partitions": (lambda df: skewkit.skew_groupby(df, "k", partitions=0), ArgumentError, "at least 1"),
     "negative partitions": (lambda df: skewkit.skew_join(df, df, "k", partitions=-2), ArgumentError, "at least 1"),
