@@ -31,7 +31,7 @@ def with_heavy_index(df: DataFrame, keys: Keys, plan: KeyPlan, names: Names) -> 
     index = F.lit(-1)
     for number, part in enumerate((key_hash, F.shiftright(key_hash, 32))):
         slot = names(f"slot{number}")
-        hashed = hashed.select("*", _element(rows, "struct<h:bigint,i:int>", F.pmod(part, F.lit(size))).alias(slot))
+        hashed = hashed.select("*", element(rows, "struct<h:bigint,i:int>", F.pmod(part, F.lit(size))).alias(slot))
         found = (F.col(slot)["h"] == key_hash) & (F.col(slot)["i"] >= 0)
         index = F.when(found, F.col(slot)["i"]).otherwise(index)
     return hashed.select("*", index.alias(names("heavy"))).drop(names("slot0"), names("slot1"))
@@ -45,7 +45,7 @@ def with_partition(
     `row_hash` salts the heavy keys: the same row always goes the same way. Without one, heavy keys go where their
     tail bucket goes. Rows for which `free` is true may go anywhere and are spread as the plan's `spread` says.
     """
-    tail = _element(plan.buckets, "int", F.pmod(F.col(names("hash")), F.lit(len(plan.buckets))))
+    tail = element(plan.buckets, "int", F.pmod(F.col(names("hash")), F.lit(len(plan.buckets))))
     spans, table = plan.draws
     if row_hash is None or not table:
         return df.select("*", tail.alias(names("partition")))
@@ -55,11 +55,11 @@ def with_partition(
         index = F.when(free, len(plan.heavy)).otherwise(index)
     df = df.select("*", row_hash.alias(names("row")), index.alias(names("draw")))
     row, index = F.col(names("row")), F.col(names("draw"))
-    packed_span = _element([start << 32 | length for start, length in spans], "bigint", index)
+    packed_span = element([start << 32 | length for start, length in spans], "bigint", index)
     df = df.select("*", F.when(index >= 0, packed_span).alias(names("span")))
     start, length = F.shiftright(names("span"), 32), F.col(names("span")).bitwiseAND(F.lit(_LOW32))
     entries = [{"t": t, "p": p, "a": a} for t, p, a in table]
-    entry = _element(entries, "struct<t:bigint,p:int,a:int>", start + F.pmod(row.bitwiseAND(F.lit(SCALE - 1)), length))
+    entry = element(entries, "struct<t:bigint,p:int,a:int>", start + F.pmod(row.bitwiseAND(F.lit(SCALE - 1)), length))
     df = df.select("*", F.when(index >= 0, entry).alias(names("entry")))
     entry = F.col(names("entry"))
     drawn = F.when(F.shiftright(row, 33) + F.lit(SCALE >> 1) < entry["t"], entry["p"]).otherwise(entry["a"])
@@ -80,8 +80,8 @@ def copies(plan: KeyPlan, names: Names, split_here: Sequence[bool]) -> Column:
     ]
     if not lists:
         return one
-    number = F.when(heavy >= 0, _element(which, "int", heavy))
-    copied = _element([list(parts) for parts in lists], "array<int>", number)
+    number = F.when(heavy >= 0, element(which, "int", heavy))
+    copied = element([list(parts) for parts in lists], "array<int>", number)
     return F.when(number >= 0, copied).otherwise(one)
 
 
@@ -114,6 +114,6 @@ def _likely_few(field: StructField) -> int:
     return kinds.index(name) if name in kinds else len(kinds)
 
 
-def _element(items: Sequence[object], type_: str, index: Column) -> Column:
+def element(items: Sequence[object], type_: str, index: Column) -> Column:
     """Return `items[index]`; the optimizer folds the JSON to a literal array once, so a look-up is constant time."""
     return F.from_json(F.lit(json.dumps(items)), f"array<{type_}>")[index.cast("int")]
