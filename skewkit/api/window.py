@@ -94,9 +94,7 @@ def skew_window(
     keys = find_keys(df, _listed(partition_by), what="partition")
     by = find_order(df, _listed(order_by) if order_by is not None else [])
     if keys.native_because and strategy == "split":
-        raise UnsupportedError(
-            f"strategy 'split' is not possible here: {keys.native_because}; use 'auto' or 'native'"
-        )
+        raise UnsupportedError(f"strategy 'split' is not possible here: {keys.native_because}; use 'auto' or 'native'")
     known = None
     if not keys.native_because:
         known = given_profile(profile, None, keys)

@@ -110,13 +110,11 @@ def uniform_plan(keys: KeyPlan) -> WindowPlan:
 
 def thinned(plan: WindowPlan, step: int) -> WindowPlan:
     """Return the plan with every `step`-th cut of a key only."""
-    kept = []
+    kept: list[Block] = []
     for first, last in plan.spans.values():
         own = plan.blocks[first : last + 1 : step]
         kept += own if len(own) > 1 else []
     return replace(plan, blocks=tuple(kept))
-
-
 
 
 def shifted(plan: WindowPlan, by: int) -> WindowPlan:

@@ -227,8 +227,8 @@ def _aggregate(name: str, type_: str, frame: Frame) -> WindowSplit | str:
         finish = "if({hot}, {c0}, {l0})" if frame.whole else "coalesce({c0}, 0) + {l0}"
         return _carried(["count({x})"], ["sum({t})"], frame, finish)
     if name in ("min", "max"):
-        merged = "least({c0}, {l0})" if name == "min" else "greatest({c0}, {l0})"
-        return _carried([f"{name}({{x}})"], [f"{name}({{t}})"], frame, _either(0) if frame.whole else merged)
+        outer = "least({c0}, {l0})" if name == "min" else "greatest({c0}, {l0})"
+        return _carried([f"{name}({{x}})"], [f"{name}({{t}})"], frame, _either(0) if frame.whole else outer)
     merged = [_either(i) if frame.whole else f"coalesce({{c{i}}} + {{l{i}}}, {{c{i}}}, {{l{i}}})" for i in range(2)]
     if name == "avg":
         finish = f"if({merged[1]} > 0, {merged[0]} / {merged[1]}, null)"
@@ -241,7 +241,8 @@ def _aggregate(name: str, type_: str, frame: Frame) -> WindowSplit | str:
     decimal = _DECIMAL.fullmatch(type_)
     if decimal is not None and int(decimal[1]) <= _WIDEST_DECIMAL:
         wide = f"decimal({int(decimal[1]) + 10},{decimal[2]})"
-        return _carried(["sum({x})"], [f"cast(sum({{t}}) as {wide})"], frame, f"cast({merged[0]} as {wide})")
+        both = _either(0) if frame.whole else f"coalesce({_wide('c', wide)} + {_wide('l', wide)}, {{c0}}, {{l0}})"
+        return _carried(["sum({x})"], ["sum({t})"], frame, f"cast({both} as {wide})")
     if type_ in _NUMBERS:
         return _carried(["sum({x})"], ["sum({t})"], frame, merged[0])
     return f"sum of {type_} has its own precision and overflow"
@@ -251,6 +252,10 @@ def _carried(totals: list[str], carries: list[str], frame: Frame, finish: str) -
     locals_ = tuple(Local(total, "frame") for total in totals)
     carried = (Carried(total, carry, frame.sides) for total, carry in zip(totals, carries, strict=True))
     return WindowSplit(locals_, tuple(carried), finish)
+
+
+def _wide(letter: str, type_: str) -> str:
+    return f"cast({{{letter}0}} as {type_})"
 
 
 def _either(i: int) -> str:

@@ -163,8 +163,10 @@ def _with_copies(
     own = F.col(names("block"))
     every = F.when(alone, F.array(own)).otherwise(F.sequence(low, high))
     copied = df.select("*", F.explode(every).alias(names("copy")))
-    return copied.select("*", (F.col(names("copy")) == own).alias(names("own"))).drop(names("block")).withColumnRenamed(
-        names("copy"), names("block")
+    return (
+        copied.select("*", (F.col(names("copy")) == own).alias(names("own")))
+        .drop(names("block"))
+        .withColumnRenamed(names("copy"), names("block"))
     )
 
 

@@ -89,9 +89,7 @@ def in_order(blocks: Blocks, ties: Sequence[str]) -> list[Column]:
     return [*blocks.by.sorting, *(F.col(quoted(name)) for name in ties)]
 
 
-def _numbered(
-    blocks: Blocks, rows: DataFrame, priors: Sequence[str], known: Helpers, ties: Sequence[str]
-) -> DataFrame:
+def _numbered(blocks: Blocks, rows: DataFrame, priors: Sequence[str], known: Helpers, ties: Sequence[str]) -> DataFrame:
     helper = blocks.names
     ordered = Window.partitionBy(*blocks.within).orderBy(*in_order(blocks, ties))
     every = ordered.rowsBetween(Window.unboundedPreceding, Window.unboundedFollowing)

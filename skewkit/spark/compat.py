@@ -118,7 +118,7 @@ def read_name(column: Column) -> str | None:
     """Return the name if a Column is a name of one part and no more, else None."""
     try:
         if is_connect(column):
-            expression = column._expr  # type: ignore[operator]
+            expression = column._expr
             if type(expression).__name__ != "ColumnReference" or expression._plan_id is not None:
                 return None
             name = str(expression._unparsed_identifier)
@@ -135,7 +135,7 @@ def read_literal(column: Column) -> tuple[Any] | None:
     """Return the value of a literal Column as a 1-tuple, or None where the Column is anything else."""
     try:
         if is_connect(column):
-            expression = column._expr  # type: ignore[operator]
+            expression = column._expr
             return (expression._value,) if type(expression).__name__ == "LiteralExpression" else None
         node = column._jc.node()  # type: ignore[operator]
         return (node.value(),) if node.getClass().getSimpleName() == "Literal" else None

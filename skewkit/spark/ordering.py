@@ -55,7 +55,8 @@ def find_order(df: DataFrame, order_by: Sequence[str | Column]) -> OrderBy:
         ArgumentError: the direction of a Column cannot be read.
         ColumnNotFoundError: a column is not in the frame, or is there more than once.
     """
-    columns, directions = [], []
+    columns: list[str | Column] = []
+    directions = []
     for given in order_by:
         if isinstance(given, str):
             columns.append(given)
@@ -71,8 +72,7 @@ def find_order(df: DataFrame, order_by: Sequence[str | Column]) -> OrderBy:
             directions.append((found.descending, found.nulls_first))
         else:
             raise ArgumentTypeError(
-                f"an order column is a name or a Column, not {type(given).__name__} {given!r}; "
-                "for several pass a list"
+                f"an order column is a name or a Column, not {type(given).__name__} {given!r}; for several pass a list"
             )
     if not columns:
         return OrderBy((), ())

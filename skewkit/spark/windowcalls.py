@@ -48,9 +48,10 @@ def read_function(df: DataFrame, result: str, column: Column) -> Function | str:
             flag, arguments = (2 if name == "nth_value" else 1), arguments[: 1 if name in VALUES else 0]
         place = {"ntile": 0, "lag": 1, "lead": 1, "nth_value": 1}.get(name)
         if place is not None and len(values) > place:
-            if isinstance(values[place], bool) or not isinstance(values[place], int):
+            given = values[place]
+            if isinstance(given, bool) or not isinstance(given, int):
                 return f"the offset of {name} is no literal number"
-            offset = int(values[place])
+            offset = given
         if len(values) > flag:
             if literals[flag] is None:
                 return f"whether {name} ignores nulls is no literal"

@@ -93,7 +93,8 @@ def split(
     base, found = named(df, columns, names)
     keys = keys.renamed([found[f"key{i}"] for i in range(len(keys.columns))])
     order = [found[f"order{i}"] for i in range(len(by.columns))]
-    parts, arguments = [], []
+    parts: list[Part] = []
+    arguments: list[str] = []
     for i, (function, how) in enumerate(functions):
         own = tuple(found[f"x{i}_{j}"] for j in range(len(function.arguments)))
         fields = ", ".join(f"'o{j}', {quoted(name)}" for j, name in enumerate(order))
@@ -104,7 +105,7 @@ def split(
     cut_by = [F.col(quoted(name)) for name in order or [found["cut"]]]
     blocks = placed(base, keys, by.renamed(order), cut_by, plan, names, shifts)
     types = {each.name: each.dataType for each in base.schema.fields}
-    wanted = [each for part in parts for each in part.carried]
+    wanted = list(dict.fromkeys(each for part in parts for each in part.carried))
     ties = []
     if any(each.ordered for each in wanted):
         ties = [name for name in dict.fromkeys(arguments) if name not in order and _has_order(types[name])]
@@ -112,9 +113,7 @@ def split(
     rows = _with_locals(blocks, parts, frame, locals_, ties)
     hot = "false"
     if wanted:
-        for each in wanted:
-            totals.of(each)
-        other = carried(blocks, list(totals.known), list(totals.known.values()), ties)
+        other = carried(blocks, wanted, [totals.of(each) for each in wanted], ties)
         rows = rows.join(other.hint("shuffle_hash"), meets(blocks), "left")
         hot = f"({names('to_block')} is not null)"
     computed = [part.result(locals_, totals, hot) for part in parts]
