@@ -25,12 +25,12 @@ from skewkit.options import Settings
 from skewkit.plan.choice import Choice, cold_reason, hot_reason
 from skewkit.plan.frame import RUNNING, WHOLE, Frame, make_frame
 from skewkit.plan.joinplan import rehashed
-from skewkit.plan.keyplan import key_plan
+from skewkit.plan.keyplan import KeyPlan, key_plan
 from skewkit.plan.load import group_load
 from skewkit.plan.profile import KeyProfile
-from skewkit.plan.windowplan import WindowPlan, uniform_plan, window_plan
-from skewkit.plan.windowsplit import WindowSplit, split_of
-from skewkit.spark.compat import is_column
+from skewkit.plan.windowplan import Cut, WindowPlan, spaced, uniform_plan, window_plan
+from skewkit.plan.windowsplit import MOST_LISTED, WindowSplit, listed, split_of
+from skewkit.spark.compat import is_column, places_by_id
 from skewkit.spark.frames import remember
 from skewkit.spark.keys import Keys, find_keys
 from skewkit.spark.ordering import OrderBy, find_order, samples
@@ -146,7 +146,7 @@ class SkewWindow:
         """
         return self._framed(make_frame("range", start, end))
 
-    def select(self, *unnamed: Column, **functions: Column) -> DataFrame:
+    def select(self, /, *unnamed: Column, **functions: Column) -> DataFrame:
         """Return the frame with one more column per function, computed over the window.
 
         * Columns, names and types are those of `df.select("*", function.over(window).alias(name), ...)`.
@@ -214,14 +214,24 @@ class SkewWindow:
             return f"partitions cannot be cut along {self._by.orders[0].name} of type {self._by.orders[0].type}"
         if not self._by.columns and not frame.whole:
             return "without an order the rows of a frame are any rows"
+        if frame.kind == "rows" and any(frame.reach):
+            if not places_by_id():
+                return f"the frame {frame} needs rows of other blocks, and those need Spark 4.1 or later"
+            if sum(self._partitions * min(self._partitions, k) * k for k in frame.reach) > MOST_LISTED:
+                return f"the frame {frame} would send too many rows between {self._partitions} blocks"
         found: list[tuple[Function, WindowSplit | None]] = []
         for name, column in functions.items():
             function = read_function(self._df, name, column)
             if isinstance(function, str):
                 return function
+            if frame.finite:
+                found.append((function, None))
+                continue
             how = split_of(function.call, frame, ordered=bool(self._by.columns))
             if isinstance(how, str):
                 return how
+            if listed(how, self._partitions) > MOST_LISTED:
+                return f"{name} would send too many rows between {self._partitions} blocks"
             found.append((function, how))
         return found
 
@@ -236,7 +246,12 @@ class SkewWindow:
             return self._choice("native", cold, known), None
         if not any(len(h.parts) > 1 for h in keys.heavy):
             return self._choice("native", "no partition is so hot that it had to be cut", known), None
-        plan = self._cut(known, keys)
+        plan, sampled = self._cut(known, keys)
+        if plan.blocks and self._frame is not None and self._frame.kind == "range" and any(self._frame.reach):
+            plan = spaced(plan, sampled, self._frame)
+            if not plan.blocks:
+                reason = f"the frame {self._frame} reaches over most of a hot partition, so blocks would hold it all"
+                return self._choice("native", reason, known), None
         if not plan.blocks:
             reason = f"the hot partitions have one value of {self._by.orders[0].name}, so there is nowhere to cut them"
             return self._choice("native", reason, known), None
@@ -245,9 +260,10 @@ class SkewWindow:
         choice = self._choice("split", hot_reason(keys), known)
         return replace(choice, plan=keys, notes=(*notes, *stale_note(known, n))), plan
 
-    def _cut(self, known: KeyProfile, keys: Any) -> WindowPlan:
+    def _cut(self, known: KeyProfile, keys: KeyPlan) -> tuple[WindowPlan, dict[int, list[Cut]]]:
+        """Return where the hot partitions are cut, and the samples that say so, from one query if there is an order."""
         if not self._by.columns:
-            return uniform_plan(keys)
+            return uniform_plan(keys), {}
         wanted = _ROWS_PER_BLOCK * self._partitions
         hot = sum(h.weight for h in keys.heavy if len(h.parts) > 1)
         fraction = min(1.0, wanted / max(1.0, hot))
@@ -256,7 +272,8 @@ class SkewWindow:
         if fraction > 0.5:
             fraction = 1.0
         orders = self._by.orders[: self._by.cuttable]
-        return window_plan(keys, orders, samples(self._df, self._keys, self._by, keys, fraction))
+        sampled = samples(self._df, self._keys, self._by, keys, fraction)
+        return window_plan(keys, orders, sampled), sampled
 
     def _choice(self, strategy: str, reason: str, profile: KeyProfile | None = None) -> Choice:
         return Choice(f"{self._title()}, {self._partitions} partitions", strategy, reason, profile)

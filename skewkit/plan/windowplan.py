@@ -7,7 +7,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+from skewkit.plan.frame import Frame
 from skewkit.plan.keyplan import KeyPlan
+
+MOST_COPIES = 1.5
+"""Blocks that a row may be in, on average, before cutting farther apart is better."""
 
 Cut = tuple[str | None, ...]
 """One value per compared order column, as text; None is a null."""
@@ -152,6 +156,18 @@ def copies(plan: WindowPlan, samples: Mapping[int, Sequence[Cut]], start: int | 
             high = max(own, _numeric_block(highs, heavy, number)) if highs else own
             total, found = total + 1 + high - low, found + 1
     return total / found if found else 1.0
+
+
+def spaced(
+    plan: WindowPlan, samples: Mapping[int, Sequence[Cut]], frame: Frame, most: float = MOST_COPIES
+) -> WindowPlan:
+    """Return the plan with so few cuts that a row is in at most `most` blocks, on average, under a range frame."""
+    step = 1
+    while plan.blocks and copies(found := thinned(plan, step), samples, frame.start, frame.end) > most:
+        step *= 2
+        if step > plan.most:
+            return replace(plan, blocks=())
+    return found if plan.blocks else plan
 
 
 def _numeric_block(plan: WindowPlan, heavy: int, number: float) -> int:

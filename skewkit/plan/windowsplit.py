@@ -13,6 +13,7 @@ blocks before it (or after it) hold is carried in. Everything here is SQL text w
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from skewkit.plan.frame import Frame
@@ -87,6 +88,15 @@ _NUMBERS = ("tinyint", "smallint", "int", "bigint", "float", "double")
 _DECIMAL = re.compile(r"decimal\((\d+),(-?\d+)\)")
 _WIDEST_DECIMAL = 27
 """Sums of wider decimals may overflow in a part and not in the whole."""
+
+
+def fill(sql: str, places: Mapping[str, str]) -> str:
+    """Return SQL with its places filled, all at once; places that are not named stay.
+
+    >>> fill("sum({x}) over {t}", {"x": "`{t}`"})
+    'sum(`{t}`) over {t}'
+    """
+    return re.sub(r"\{(\w+)\}", lambda found: places.get(found[1], found[0]), sql)
 
 
 def plain_name(name: str) -> str:
@@ -182,9 +192,9 @@ def neighbours(side: str, k: int, row: str = "'v0', {x}") -> Carried:
     edge = f"{{rn}} > {{size}} - {k}" if side == "before" else f"{{rn}} <= {k}"
     rows = f"collect_list(if({edge}, named_struct('rn', {{rn}}, 'row', named_struct({row})), null))"
     total = f"transform(array_sort({rows}, (a, b) -> a.rn - b.rn), e -> e.row)"
-    cut = f"slice({{c}}, -least({k}, size({{c}})), {k})" if side == "before" else f"slice({{c}}, 1, {k})"
-    fold = f"if(size({{c}}) > 0, {cut}, null)"
-    return Carried(total, "flatten(collect_list({t}))", side, fold, ordered=True, near=k)
+    rows = "flatten({c})"
+    cut = f"slice({rows}, -least({k}, size({rows})), {k})" if side == "before" else f"slice({rows}, 1, {k})"
+    return Carried(total, "collect_list({t})", side, f"if(size({rows}) > 0, {cut}, null)", ordered=True, near=k)
 
 
 def _value(name: str, call: WindowCall, frame: Frame) -> WindowSplit | str:
@@ -213,7 +223,7 @@ def _nth(call: WindowCall, frame: Frame) -> WindowSplit | str:
     if frame.start is not None:
         return f"nth_value under the frame {frame} counts on in later blocks"
     rows = neighbours("after", n)
-    first = replace(rows, side="all", fold=f"if(size({{c}}) >= {n}, element_at({{c}}, {n}), null)")
+    first = replace(rows, side="all", fold=f"if(size(flatten({{c}})) >= {n}, element_at(flatten({{c}}), {n}), null)")
     local, count = Local(f"nth_value({{x}}, {n})", "frame"), Local("count(1)", "frame")
     if frame.whole:
         return WindowSplit((local,), (first,), "if({hot}, {c0}.v0, {l0})")

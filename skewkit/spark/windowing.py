@@ -11,54 +11,60 @@ from pyspark.sql.types import ArrayType, DataType, MapType, StructField, StructT
 
 from skewkit.plan.frame import RUNNING, Frame
 from skewkit.plan.windowplan import WindowPlan
-from skewkit.plan.windowsplit import Carried, Local, WindowSplit
+from skewkit.plan.windowsplit import Carried, Local, WindowSplit, fill
 from skewkit.spark.blocks import Blocks, placed
+from skewkit.spark.borders import bordered
 from skewkit.spark.carrying import Helpers, carried, in_order, meets
 from skewkit.spark.keys import Keys, Names, quoted
 from skewkit.spark.ordering import OrderBy
 from skewkit.spark.route import salt
-from skewkit.spark.windowcalls import Function, filled, named
+from skewkit.spark.windowcalls import Function, filled, named, rebuilt
 
 _UNORDERED = ("map", "variant", "interval")
 
 
 @dataclass(frozen=True)
 class Part:
-    """A function, how it splits, and its SQL with the arguments filled in.
+    """A function, how it splits, and the names of its arguments: in the frame, and `here`, next to the results.
 
     A function without a split is right in every block as it is, where the block holds the rows around it.
     """
 
     function: Function
     split: WindowSplit | None
-    places: dict[str, str]
+    order: tuple[str, ...]
+    arguments: tuple[str, ...]
+    here: tuple[str, ...]
+
+    @property
+    def whole(self) -> Column:
+        """The function itself, over what its arguments are called here."""
+        return self.function.column if self.here == self.arguments else rebuilt(self.function, self.here)
 
     @property
     def locals(self) -> list[Local]:
         """What is computed in the block."""
-        return [replace(each, sql=self._fill(each.sql)) for each in self.split.locals] if self.split else []
+        places = filled(self.function, self.here)
+        return [replace(each, sql=fill(each.sql, places)) for each in self.split.locals] if self.split else []
 
     @property
     def carried(self) -> list[Carried]:
         """What other blocks hold."""
+        places = {**filled(self.function, self.arguments), "order": _fields(self.order)}
         found = self.split.carried if self.split else ()
-        return [replace(c, total=self._fill(c.total), prior=self._fill(c.prior) if c.prior else None) for c in found]
-
-    def _fill(self, sql: str) -> str:
-        for place, text in self.places.items():
-            sql = sql.replace("{" + place + "}", text)
-        return sql
+        return [
+            replace(each, total=fill(each.total, places), prior=fill(each.prior, places) if each.prior else None)
+            for each in found
+        ]
 
     def result(self, locals_: Helpers, totals: Helpers, hot: str) -> Column:
         """Return the function's result, from the helper columns that hold its parts."""
         if self.split is None:
             return F.col(locals_.of(self.function.result))
-        sql = self._fill(self.split.finish).replace("{hot}", hot)
-        for i, local in enumerate(self.locals):
-            sql = sql.replace(f"{{l{i}}}", locals_.of(local))
-        for i, each in enumerate(self.carried):
-            sql = sql.replace(f"{{c{i}}}", totals.of(each))
-        return F.expr(sql)
+        places = {**filled(self.function, self.here), "hot": hot}
+        places |= {f"l{i}": locals_.of(each) for i, each in enumerate(self.locals)}
+        places |= {f"c{i}": totals.of(each) for i, each in enumerate(self.carried)}
+        return F.expr(fill(self.split.finish, places))
 
 
 def native(df: DataFrame, keys: Keys, by: OrderBy, functions: Mapping[str, Column], frame: Frame | None) -> DataFrame:
@@ -97,24 +103,29 @@ def split(
     arguments: list[str] = []
     for i, (function, how) in enumerate(functions):
         own = tuple(found[f"x{i}_{j}"] for j in range(len(function.arguments)))
-        fields = ", ".join(f"'o{j}', {quoted(name)}" for j, name in enumerate(order))
-        parts.append(Part(function, how, {**filled(function, own), "order": fields}))
+        parts.append(Part(function, how, tuple(order), own, own))
         arguments += own
     by_value = frame is not None and frame.kind == "range" and bool(frame.start or frame.end)
     shifts = (frame.start, frame.end) if frame is not None and by_value else None
+    near = frame.reach if frame is not None and frame.kind == "rows" else (0, 0)
     cut_by = [F.col(quoted(name)) for name in order or [found["cut"]]]
     blocks = placed(base, keys, by.renamed(order), cut_by, plan, names, shifts)
     types = {each.name: each.dataType for each in base.schema.fields}
     wanted = list(dict.fromkeys(each for part in parts for each in part.carried))
     ties = []
-    if any(each.ordered for each in wanted):
+    if any(each.ordered for each in wanted) or any(near):
         ties = [name for name in dict.fromkeys(arguments) if name not in order and _has_order(types[name])]
     locals_, totals = Helpers(names, "local"), Helpers(names, "carried")
-    rows = _with_locals(blocks, parts, frame, locals_, ties)
+    around, given = blocks, ties
+    if any(near):
+        around, new = bordered(blocks, near, order, arguments, ties)
+        parts = [replace(part, here=tuple(new[name] for name in part.arguments)) for part in parts]
+        given = [new[name] for name in ties]
+    rows = _with_locals(around, parts, frame, locals_, given)
     hot = "false"
     if wanted:
         other = carried(blocks, wanted, [totals.of(each) for each in wanted], ties)
-        rows = rows.join(other.hint("shuffle_hash"), meets(blocks), "left")
+        rows = rows.join(other.hint("shuffle_hash"), meets(around), "left")
         hot = f"({names('to_block')} is not null)"
     computed = [part.result(locals_, totals, hot) for part in parts]
     return _finished(rows, width, names, computed, results)
@@ -134,7 +145,7 @@ def _with_locals(
     windows = []
     for part in parts:
         if part.split is None:
-            windows.append(part.function.column.over(specs["frame"]).alias(locals_.of(part.function.result)))
+            windows.append(part.whole.over(specs["frame"]).alias(locals_.of(part.function.result)))
         for local in part.locals:
             if local not in locals_.known:
                 windows.append(F.expr(local.sql).over(specs[local.frame]).alias(locals_.of(local)))
@@ -155,6 +166,11 @@ def _framed(spec: WindowSpec, frame: Frame | None) -> WindowSpec:
     start = Window.unboundedPreceding if frame.start is None else frame.start
     end = Window.unboundedFollowing if frame.end is None else frame.end
     return spec.rowsBetween(start, end) if frame.kind == "rows" else spec.rangeBetween(start, end)
+
+
+def _fields(columns: Sequence[str]) -> str:
+    """Return the arguments of a `named_struct` of these columns."""
+    return ", ".join(f"'c{i}', {quoted(name)}" for i, name in enumerate(columns))
 
 
 def _has_order(type_: DataType) -> bool:

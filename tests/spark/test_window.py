@@ -125,3 +125,75 @@ def test_whole_partitions(facts, x):
 def test_infinite_frames(facts, kind, bounds):
     order = ["v"] if kind == "rowsBetween" else ["tied"]
     check(facts, ["k"], order, {**sums(), "decimals": F.sum("e"), "ints": F.sum("i")}, (kind, *bounds))
+
+
+@pytest.mark.connect
+@pytest.mark.parametrize("order", ["v", "d"])
+def test_values_of_other_rows(facts, order):
+    """Under `d` only functions that rows of equal order cannot tell apart."""
+    unique = {
+        "before": F.lag("i"),
+        "before2": F.lag("s", 2, "none"),
+        "before_e": F.lag("e", 40),
+        "ahead": F.lag("v", -1),
+        "after": F.lead("i", 3, -1),
+        "after_s": F.lead("s"),
+        "self": F.lag("v", 0),
+        "first": F.first("e"),
+        "first_known": F.first("e", ignorenulls=True),
+        "last": F.last("e"),
+        "last_known": F.last("e", True),
+        "third": F.nth_value("s", 3),
+        "far": F.nth_value("v", 700),
+    }
+    ties = {"first": F.first("d"), "last": F.last("d"), "known": F.first("d", True), "sd": F.stddev("v")}
+    check(facts, ["k"], [order], unique if order == "v" else {k: f for k, f in ties.items() if k != "sd"})
+
+
+@pytest.mark.parametrize("bounds", [(NOW, UNB[1]), UNB, (UNB[0], 3), (-3, UNB[1])], ids=str)
+def test_values_under_infinite_frames(facts, bounds):
+    functions = {
+        "first": F.first("e"),
+        "first_known": F.first("e", ignorenulls=True),
+        "last": F.last("e"),
+        "last_known": F.last("e", True),
+        **sums(),
+    }
+    if bounds[0] == UNB[0]:
+        functions["third"] = F.nth_value("s", 3)
+    check(facts, ["k"], ["v"], functions, ("rowsBetween", *bounds))
+
+
+FRAMES = {
+    "rows around": ("v", "rowsBetween", -5, 3),
+    "rows before": ("v", "rowsBetween", -7, -2),
+    "rows after": ("v", "rowsBetween", 1, 40),
+    "more rows than blocks have": ("v", "rowsBetween", -900, 0),
+    "this row": ("v", "rowsBetween", 0, 0),
+    "values around": ("tied", "rangeBetween", -2, 1),
+    "values before": ("tied", "rangeBetween", -4, -1),
+    "values after": ("d", "rangeBetween", 1, 2),
+    "doubles around": ("d", "rangeBetween", -1, 1),
+    "this value": ("tied", "rangeBetween", 0, 0),
+}
+
+
+@pytest.mark.connect
+@pytest.mark.parametrize("descending", [False, True], ids=["asc", "desc"])
+@pytest.mark.parametrize("frame", FRAMES)
+def test_finite_frames(facts, frame, descending):
+    order, *bounds = FRAMES[frame]
+    functions = {**sums(), "sd": F.stddev("i"), "sum_d": F.sum("d"), "decimals": F.avg("e")}
+    if bounds[0] == "rowsBetween":
+        functions |= {"list": F.collect_list("s"), "first": F.first("s"), "second": F.nth_value("s", 2)}
+    by = [F.desc(order) if descending else order]
+    check(facts, ["k"], by, functions, tuple(bounds))
+
+
+@pytest.mark.parametrize("bounds", [(UNB[0], 2), (-2, UNB[1])], ids=str)
+def test_half_infinite_frames_of_values(facts, bounds):
+    check(facts, ["k"], [F.desc("tied")], {**sums(), "first": F.min("s")}, ("rangeBetween", *bounds))
+
+
+def test_ranges_of_decimals(facts):
+    check(facts, ["k"], [F.desc_nulls_first("e")], sums(), ("rangeBetween", -2, 1))
