@@ -43,6 +43,8 @@ class ShuffleGrouping(Partitioner):
     def _run_compiled(self, hashes: Hashes, weights: Floats, routes: Routes) -> bool:
         from skewkit.compiled.direct import route_in_turn
 
+        if len(self._active) < len(self._loads):
+            return False
         route_in_turn(self._start + self.messages, weights, self._load_view(), routes)
         self.messages += hashes.size
         return True

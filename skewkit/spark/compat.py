@@ -107,6 +107,68 @@ def read_call(column: Column) -> Call | None:
         return None
 
 
+@dataclass(frozen=True)
+class Sorting:
+    """What a Column says of an order: the sorted expression, its direction, and where nulls go."""
+
+    column: Column
+    descending: bool
+    nulls_first: bool
+
+
+def read_sorting(column: Column) -> Sorting | None:
+    """Return the order that a Column stands for (ascending, nulls first, unless it says more); None if unreadable."""
+    try:
+        return _connect_sorting(column) if is_connect(column) else _classic_sorting(column)
+    except Exception:
+        return None
+
+
+def read_name(column: Column) -> str | None:
+    """Return the name if a Column is a name of one part and no more, else None."""
+    try:
+        if is_connect(column):
+            expression = column._expr
+            if type(expression).__name__ != "ColumnReference" or expression._plan_id is not None:
+                return None
+            name = str(expression._unparsed_identifier)
+            return None if "." in name or "`" in name else name
+        node = column._jc.node()  # type: ignore[operator]
+        if node.getClass().getSimpleName() != "UnresolvedAttribute" or node.planId().isDefined():
+            return None
+        return str(node.nameParts().apply(0)) if node.nameParts().size() == 1 else None
+    except Exception:
+        return None
+
+
+def read_literal(column: Column) -> tuple[Any] | None:
+    """Return the value of a literal Column as a 1-tuple, or None where the Column is anything else."""
+    try:
+        if is_connect(column):
+            expression = column._expr
+            return (expression._value,) if type(expression).__name__ == "LiteralExpression" else None
+        node = column._jc.node()  # type: ignore[operator]
+        return (node.value(),) if node.getClass().getSimpleName() == "Literal" else None
+    except Exception:
+        return None
+
+
+def _connect_sorting(column: Any) -> Sorting | None:
+    expression = column._expr
+    if type(expression).__name__ != "SortOrder":
+        return Sorting(column, False, True)
+    return Sorting(type(column)(expression._child), not expression._ascending, bool(expression._nullsFirst))
+
+
+def _classic_sorting(column: Any) -> Sorting | None:
+    node = column._jc.node()
+    if node.getClass().getSimpleName() != "SortOrder":
+        return Sorting(column, False, True)
+    jvm = SparkSession.active().sparkContext._jvm
+    child = type(column)(jvm.org.apache.spark.sql.Column(node.child()))  # type: ignore[union-attr]
+    return Sorting(child, "Descending" in node.sortDirection().toString(), "First" in node.nullOrdering().toString())
+
+
 def _star(name: str, arguments: list[str]) -> bool:
     return name.lower() == "count" and arguments == ["UnresolvedStar"]
 
