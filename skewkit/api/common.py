@@ -73,10 +73,15 @@ def analysed(build: Callable[[], DataFrame]) -> DataFrame:
         frame.schema  # noqa: B018 - on Connect the schema is what triggers the analysis
         return frame
     except AnalysisException as error:
-        text = str(error).splitlines()[0]
+        text = first_line(error)
         if "UNRESOLVED_COLUMN" in text or "FIELD_NOT_FOUND" in text:
             raise ColumnNotFoundError(text) from error
-        raise
+        raise ArgumentError(f"Spark refuses this call: {text}") from error
+
+
+def first_line(error: Exception) -> str:
+    """Return what an error of Spark says in its first line."""
+    return (str(error).splitlines() or [type(error).__name__])[0]
 
 
 def heavy_values(heavy: Sequence[Any], keys: Keys) -> list[tuple[Any, ...]]:
@@ -134,13 +139,13 @@ def stale_note(profile: KeyProfile, partitions: int) -> tuple[str, ...]:
 
 
 def measured(
-    sides: Sequence[tuple[DataFrame, Keys]], partitions: int, settings: Settings, value: Column | None = None
+    sides: Sequence[tuple[DataFrame, Keys]], partitions: int, settings: Settings, values: Sequence[Column] = ()
 ) -> list[Found]:
     """Profile one or two frames in one query, from samples sized for the number of partitions.
 
-    With `value`, the distinct values of that column of the first frame are estimated, too.
+    With `values`, the distinct values of these columns of the first frame are estimated, too.
     """
     wanted = settings.sample_rows * partitions
     tasks = [Task(df, keys, auto_fraction(df.select(*keys.columns), wanted)) for df, keys in sides]
-    tasks[0] = replace(tasks[0], value=value)
+    tasks[0] = replace(tasks[0], values=tuple(values))
     return profile(tasks, partitions, wanted)
