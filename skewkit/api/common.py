@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from pyspark.errors import AnalysisException
+from pyspark.errors import AnalysisException, PySparkException, PySparkTypeError
 from pyspark.sql import Column, DataFrame
 
 from skewkit.errors import (
@@ -66,8 +67,16 @@ def settings_of(df: DataFrame) -> Settings:
     return read_settings(conf_reader(df.sparkSession))
 
 
-def analysed(build: Callable[[], DataFrame]) -> DataFrame:
-    """Return a frame whose columns have been resolved, so that a wrong name is told before a job starts."""
+def analysed(build: Callable[[], DataFrame], functions: Iterable[str] = ()) -> DataFrame:
+    """Return a frame whose columns have been resolved, so that what is wrong is told before a job starts.
+
+    `functions` are names to choose from where a function is not known.
+
+    Raises:
+        ColumnNotFoundError: a column is not in the frame.
+        ArgumentTypeError: PySpark refuses the type of an argument.
+        ArgumentError: Spark refuses the call for another reason.
+    """
     try:
         frame = build()
         frame.schema  # noqa: B018 - on Connect the schema is what triggers the analysis
@@ -76,12 +85,24 @@ def analysed(build: Callable[[], DataFrame]) -> DataFrame:
         text = first_line(error)
         if "UNRESOLVED_COLUMN" in text or "FIELD_NOT_FOUND" in text:
             raise ColumnNotFoundError(text) from error
+        routine = re.search(r"UNRESOLVED_ROUTINE\].*?`([^`]+)`", text)
+        if routine:
+            name = routine.group(1)
+            raise ArgumentError(f"Spark has no function {name!r}: {nearest(name.lower(), functions)}") from error
         raise ArgumentError(f"Spark refuses this call: {text}") from error
+    except PySparkTypeError as error:
+        raise ArgumentTypeError(f"Spark refuses this call: {first_line(error)}") from error
+    except PySparkException as error:
+        raise ArgumentError(f"Spark refuses this call: {first_line(error)}") from error
 
 
 def first_line(error: Exception) -> str:
-    """Return what an error of Spark says in its first line."""
-    return (str(error).splitlines() or [type(error).__name__])[0]
+    r"""Return the first line of what an error of Spark says.
+
+    >>> first_line(ValueError("\n[PARSE_SYNTAX_ERROR] Syntax error\n== SQL =="))
+    '[PARSE_SYNTAX_ERROR] Syntax error'
+    """
+    return (str(error).strip().splitlines() or [type(error).__name__])[0]
 
 
 def heavy_values(heavy: Sequence[Any], keys: Keys) -> list[tuple[Any, ...]]:

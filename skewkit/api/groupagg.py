@@ -8,11 +8,30 @@ from typing import Any
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from skewkit.errors import ArgumentError, ArgumentTypeError
 from skewkit.spark.aggregates import AggregatePlan, inputs_of
 from skewkit.spark.calls import Reading, read_aggregates
+from skewkit.spark.compat import is_column
 from skewkit.spark.splits import SPLITS, split_of
 
 _DICT_NAMES = {"average": "avg", "size": "count"}
+
+
+def check_aggregates(exprs: Sequence[Any]) -> None:
+    """Check that aggregates are given as `GroupedData.agg` takes them.
+
+    Raises:
+        ArgumentError: none is given.
+        ArgumentTypeError: they are neither Columns nor one dict of names.
+    """
+    if not exprs or (isinstance(exprs[0], dict) and not exprs[0]):
+        raise ArgumentError("agg() got no aggregate; pass Columns such as F.collect_set('x'), or a dict")
+    if isinstance(exprs[0], dict) and len(exprs) == 1:
+        wrong = [item for item in exprs[0].items() if not all(isinstance(name, str) for name in item)]
+        if wrong:
+            raise ArgumentTypeError(f"agg() takes a dict of column name to function name, and this holds {wrong[0]!r}")
+    elif not all(is_column(expr) for expr in exprs):
+        raise ArgumentTypeError("agg() takes Columns, such as F.collect_set('x'), or one dict of name to function")
 
 
 def read_plan(df: DataFrame, exprs: Sequence[Any]) -> AggregatePlan | str:

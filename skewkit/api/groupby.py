@@ -22,9 +22,9 @@ from skewkit.api.common import (
     settings_of,
     stale_note,
 )
-from skewkit.api.groupagg import read_plan
+from skewkit.api.groupagg import check_aggregates, read_plan
 from skewkit.api.groupfunction import check_arguments, check_function, is_plain
-from skewkit.errors import ArgumentError, ArgumentTypeError, UnsupportedError
+from skewkit.errors import ArgumentError, UnsupportedError
 from skewkit.options import Settings
 from skewkit.plan.choice import Choice, cold_reason, hot_reason
 from skewkit.plan.joinplan import rehashed
@@ -33,11 +33,12 @@ from skewkit.plan.load import group_load
 from skewkit.plan.profile import KeyProfile
 from skewkit.plan.schemes import SCHEMES
 from skewkit.spark.aggregates import aggregate
-from skewkit.spark.compat import conf_reader, is_column
+from skewkit.spark.compat import conf_reader
 from skewkit.spark.frames import remember
 from skewkit.spark.grouping import apply, placed
 from skewkit.spark.keys import Keys, find_keys, quoted
 from skewkit.spark.route import salt
+from skewkit.spark.splits import SPLITS
 
 _BY_NAME = "spark.sql.legacy.execution.pandas.groupedMap.assignColumnsByName"
 AQE_NOTE = "adaptive execution never splits a group-by, so it would not help"
@@ -268,11 +269,8 @@ class SkewGroupedData:
         return Choice(title, strategy, reason, profile, plan, notes=tuple(notes))
 
     def _native_agg(self, exprs: Sequence[Any]) -> DataFrame:
-        if not exprs:
-            raise ArgumentError("agg() got no aggregate; pass Columns such as F.collect_set('x'), or a dict")
-        if not (isinstance(exprs[0], dict) or all(is_column(e) for e in exprs)):
-            raise ArgumentTypeError("agg() takes Columns, such as F.collect_set('x'), or one dict of name to function")
-        return analysed(lambda: self._df.groupBy(*self._keys.columns).agg(*exprs))
+        check_aggregates(exprs)
+        return analysed(lambda: self._df.groupBy(*self._keys.columns).agg(*exprs), SPLITS)
 
     def _shorthand(self, function: Callable[[Any], Column], name: str, columns: Sequence[str]) -> DataFrame:
         # Spark checks that the columns are numeric.

@@ -177,18 +177,22 @@ def _connect_step(expression: Any) -> Step | None:
     return None
 
 
+def _java_node(column: Any) -> Any:
+    return column._jc.node()
+
+
 def _classic_node(column: Any) -> Node:
     jvm: Any = SparkSession.active().sparkContext._jvm
-    node = column._jc.node()
+    node, python_column = _java_node(column), type(column)
 
     def make(part: Any) -> Any:
-        return type(column)(jvm.org.apache.spark.sql.Column(part))
+        return python_column(jvm.org.apache.spark.sql.Column(part))
 
     step = _classic_step(node, jvm)
     if step is not None:
         kind, name, distinct, parts, remake = step
         children = tuple(map(make, parts))
-        return Node(kind, name, children, distinct, lambda new: make(remake(*(c._jc.node() for c in new))))
+        return Node(kind, name, children, distinct, lambda new: make(remake(*map(_java_node, new))))
     kind = node.getClass().getSimpleName()
     if kind == "SqlExpression":
         return Node("sql", node.expression())
