@@ -12,6 +12,7 @@ from skewkit.errors import (
     KeyTypeError,
     ProfileError,
     SchemaError,
+    SkewkitError,
     UnsupportedError,
 )
 
@@ -89,6 +90,47 @@ CASES = {
     "heavy of another type": (lambda df: skewkit.skew_groupby(df, "k", heavy=["UK"]), ArgumentError, "bigint"),
     "nothing to aggregate": (lambda df: skewkit.skew_groupby(df, "k").agg(), ArgumentError, "F.collect_set"),
     "aggregate by name": (lambda df: skewkit.skew_groupby(df, "k").agg("v"), ArgumentTypeError, "takes Columns"),
+    "unknown function in a dict": (
+        lambda df: skewkit.skew_groupby(df, "k").agg({"v": "collect_sett"}),
+        ArgumentError,
+        "did you mean 'collect_set'",
+    ),
+    "no name of a function in a dict": (
+        lambda df: skewkit.skew_groupby(df, "k").agg({"v": 3}),
+        ArgumentTypeError,
+        r"\('v', 3\)",
+    ),
+    "empty dict": (lambda df: skewkit.skew_groupby(df, "k").agg({}), ArgumentError, "got no aggregate"),
+    "aggregate of a map": (
+        lambda df: skewkit.skew_groupby(df, "k").agg(F.sum("m")),
+        ArgumentError,
+        "Spark refuses this call.*MAP<INT, BIGINT>",
+    ),
+    "aggregate of broken SQL": (
+        lambda df: skewkit.skew_groupby(df, "k").agg(F.expr("sum(")),
+        ArgumentError,
+        "PARSE_SYNTAX_ERROR",
+    ),
+    "sum of a map": (
+        lambda df: skewkit.skew_groupby(df, "k").sum("m"),
+        SkewkitError,
+        "numeric column",
+    ),
+    "weight that is no number": (
+        lambda df: skewkit.skew_profile(df, "k", weight="m"),
+        ArgumentTypeError,
+        r"map<int,bigint>; expected a number",
+    ),
+    "broken schema": (
+        lambda df: skewkit.skew_groupby(df, "k").applyInPandas(wrong, "k bigintt, x"),
+        ArgumentError,
+        "PARSE_SYNTAX_ERROR",
+    ),
+    "schema of another type": (
+        lambda df: skewkit.skew_groupby(df, "k").applyInPandas(wrong, 3),
+        ArgumentTypeError,
+        "Spark refuses this call.*int",
+    ),
     "function with other columns": (
         lambda df: skewkit.skew_groupby(df, "k").applyInPandas(wrong, "k bigint, n bigint"),
         SchemaError,
