@@ -1,9 +1,9 @@
-"""Run the benchmarks: `python -m benchmarks [join|partitioners|balance] [--rows N] [--runs N]`."""
+"""Run the benchmarks: `python -m benchmarks [join|joinshapes|partitioners|balance] [--rows N] [--runs N]`."""
 
 import argparse
 from importlib import import_module
 
-BENCHMARKS = ("join", "partitioners", "balance")
+BENCHMARKS = ("join", "joinshapes", "partitioners", "balance")
 
 parser = argparse.ArgumentParser(description=__doc__)
 parser.add_argument("names", nargs="*", default=list(BENCHMARKS), help=f"of {', '.join(BENCHMARKS)}")

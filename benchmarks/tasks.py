@@ -61,3 +61,10 @@ def total_makespan(tasks: Iterable[Task], slots: int, *, python: bool = False) -
     return sum(
         makespan([task.run if python else task.cpu for task in stage], slots) for stage in stages(tasks).values()
     )
+
+
+def longest_over_mean(tasks: Iterable[Task]) -> float:
+    """Return the longest task's CPU over the mean, in the stage that took the most CPU; 1.0 where there is none."""
+    found = [[task.cpu for task in stage] for stage in stages(tasks).values()]
+    busiest = max(found, key=sum, default=[])
+    return max(busiest) * len(busiest) / sum(busiest) if sum(busiest) else 1.0

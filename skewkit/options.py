@@ -27,7 +27,7 @@ class Settings:
     min_rows: int = _setting("minRows", 20_000, "auto: frames with fewer rows stay native")
     min_distinct: float = _setting("minDistinct", 0.05, "auto: least distinct values per row to cut a collect_set")
     broadcast_rows: int = _setting("broadcastRows", 100_000, "broadcast_head: most rows of the broadcast")
-    broadcast_share: float = _setting("broadcastShare", 0.12, "auto: least share of hot rows for broadcast_head")
+    broadcast_bytes: int = _setting("broadcastBytes", 64 << 20, "broadcast_head: most bytes of the broadcast")
     hash_join_rows: int = _setting("hashJoinRows", 2_000_000, "salt: most rows a partition to build a hash table of")
     group_rows: int = _setting("groupRows", 1_000_000, "applyInPandas with merge: most rows of a sub-group")
     sample_rows: int = _setting("sampleRows", 10_000, "skew_profile: rows to sample per partition of the plan")

@@ -25,6 +25,7 @@ from skewkit.plan.values import hashable
 from skewkit.spark.compat import conf_reader, default_partitions, is_frame
 from skewkit.spark.keys import Keys
 from skewkit.spark.profiling import Found, Task, auto_fraction, profile
+from skewkit.spark.seen import Seen
 
 MOST_PARTITIONS = 1 << 16
 """The packed key of a join keeps the rest of an int for the key's hash."""
@@ -134,13 +135,13 @@ def stale_note(profile: KeyProfile, partitions: int) -> tuple[str, ...]:
 
 
 def measured(
-    sides: Sequence[tuple[DataFrame, Keys]], partitions: int, settings: Settings, value: Column | None = None
+    sides: Sequence[tuple[Seen, Keys]], partitions: int, settings: Settings, value: Column | None = None
 ) -> list[Found]:
     """Profile one or two frames in one query, from samples sized for the number of partitions.
 
     With `value`, the distinct values of that column of the first frame are estimated, too.
     """
     wanted = settings.sample_rows * partitions
-    tasks = [Task(df, keys, auto_fraction(df.select(*keys.columns), wanted)) for df, keys in sides]
+    tasks = [Task(seen.frame, keys, auto_fraction(seen.rows, wanted)) for seen, keys in sides]
     tasks[0] = replace(tasks[0], value=value)
     return profile(tasks, partitions, wanted)

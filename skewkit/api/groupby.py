@@ -34,6 +34,7 @@ from skewkit.spark.frames import remember
 from skewkit.spark.grouping import aggregate, apply, placed
 from skewkit.spark.keys import Keys, find_keys, quoted
 from skewkit.spark.route import salt
+from skewkit.spark.seen import Seen
 from skewkit.spark.splits import Split, split_of, values_to_salt_by
 
 _BY_NAME = "spark.sql.legacy.execution.pandas.groupedMap.assignColumnsByName"
@@ -107,6 +108,7 @@ class SkewGroupedData:
         native_because: str = "asked for",
     ) -> None:
         self._df = df
+        self._seen = Seen(df)
         self._keys = keys
         self._strategy = strategy
         self._partitions = partitions
@@ -146,7 +148,7 @@ class SkewGroupedData:
         if choice.strategy == "native" or choice.plan is None:
             return remember(native, choice)
         arguments = [argument for call in calls for argument in call.arguments]
-        row_hash = F.xxhash64(*salt_by) if salt_by else salt(self._df, self._keys, first=arguments)
+        row_hash = F.xxhash64(*salt_by) if salt_by else self._salt(arguments)
         frame = aggregate(self._df, self._keys, choice.plan, calls, splits, row_hash, native.schema)
         return remember(frame, choice)
 
@@ -213,9 +215,12 @@ class SkewGroupedData:
         choice = self._decide(divisible=merge is not None)
         if choice.strategy == "native" or choice.plan is None:
             return remember(native, choice)
-        at = placed(self._df, self._keys, choice.plan, salt(self._df, self._keys))
+        at = placed(self._df, self._keys, choice.plan, self._salt())
         frame = apply(at, choice.plan, func, native.schema, merge, self._settings.group_rows)
         return remember(frame, choice)
+
+    def _salt(self, first: Sequence[Column] = ()) -> Column:
+        return salt(self._df, self._keys, stored=self._seen.stored, first=first)
 
     def _check(self, func: Callable[..., Any], merge: Callable[..., Any] | None, schema: StructType) -> None:
         """Try the functions, unless Spark takes their columns by position, whatever they are called."""
@@ -226,7 +231,7 @@ class SkewGroupedData:
         """Profile if need be, plan, and say whether the plan pays; `value` is what a set would be cut by."""
         known, distinct = self._profile, None
         if known is None:
-            found = measured([(self._df, self._keys)], self._partitions, self._settings, value)[0]
+            found = measured([(self._seen, self._keys)], self._partitions, self._settings, value)[0]
             known, distinct = found.profile, found.distinct
         scheme = self._scheme(divisible, known.named)
         theta = 0.0 if known.named else None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 from pyspark.sql import Column, DataFrame
@@ -15,19 +14,20 @@ from skewkit.api.common import (
     check_partitions,
     check_strategy,
     given_profile,
-    measured,
     settings_of,
-    stale_note,
 )
+from skewkit.api.joinchoice import Asked, decide, fits_a_hash_table
 from skewkit.api.joinkeys import join_keys
+from skewkit.api.joinsides import Sides
 from skewkit.errors import ArgumentError, ArgumentTypeError, UnsupportedError, nearest
-from skewkit.plan.choice import Choice, choose_join, hot_reason
-from skewkit.plan.joinplan import SPLITTABLE, join_plan, rehashed
+from skewkit.plan.choice import Choice
+from skewkit.plan.joinplan import rehashed
+from skewkit.plan.joinrules import Side
 from skewkit.plan.profile import KeyProfile
-from skewkit.spark.compat import is_connect, physical_plan
 from skewkit.spark.frames import remember
-from skewkit.spark.joining import JoinKeys, broadcast_head, salted
-from skewkit.spark.physical import against_reading_twice, top_join, unsafe_to_read_twice
+from skewkit.spark.joining import broadcast_head, salted
+from skewkit.spark.joinsides import JoinKeys
+from skewkit.spark.seen import Seen
 
 STRATEGIES = ("auto", "native", "broadcast_head", "salt")
 HOWS = {
@@ -56,22 +56,26 @@ def skew_join(
     """Join two frames of which some keys may be hot.
 
     * The rows and columns are those of `left.join(right, on, how)`, whatever the profiles say.
-    * Hot keys are treated in inner joins (either side split) and left joins (the left side split). Other types of
-      join, conditions that are not equalities of columns, and keys of types that differ by more than the width of
-      an integer are answered by plain Spark, and `explain` says so.
-    * Rows with a null key match nothing: an inner join leaves them out early, a left join spreads them.
+    * Hot keys are treated on the left, on the right and on both sides, in every type of join. The condition may have
+      equalities, null-safe ones, too, and anything else beside them; keys of different types are compared in the
+      type that Spark compares them in. Where only plain Spark can answer, it does, and `explain` says why.
+    * Whether a hot key is on the other side at all is found inside the query where rows that the join keeps are
+      copied; this reads the other side's keys once more. A side that may have other rows then is not read again, and
+      its hot keys stay whole. With a residual condition, rows that the join keeps are not copied at all.
+    * Rows whose null matches nothing are left out early or, where the join keeps them, spread.
     * Other columns stay the very same ones, so `left["x"]` and aliases work on the result as after a join; only
-      on Connect `broadcast_head` hides them. By name, the right frame's own key is not in the result, not even
-      for `right["k"]`; join by condition to keep it.
+      on Connect `broadcast_head` hides them. By name, the keys that do not show are hidden as Spark hides them. Only
+      in an inner join of a right frame with columns that cannot be null, `right["k"]` is gone.
     * Where a broadcast or the data's evenness makes plain Spark right, its plan is returned (`strategy="auto"`).
 
     Args:
-        left: frame whose rows a left join keeps.
+        left: the left frame.
         right: the other frame.
         on: as in `DataFrame.join`: a name, a list of names, a Column or a list of Columns.
         how: as in `DataFrame.join`, all aliases; `cross` is refused, as it has no key.
-        strategy: `auto`; `native`; `broadcast_head`: hot left rows are joined to a broadcast of the right side's
-            hot rows, which reads both frames twice; `salt`: hot rows are spread and the other side's are copied.
+        strategy: `auto` (the cheapest); `native`; `broadcast_head`: hot rows of one side are joined to a broadcast of
+            the other side's rows of these keys, which reads both frames twice; `salt`: hot rows are spread and the
+            other side's are copied.
         partitions: number of partitions n; the session's shuffle partitions if None.
         heavy: hot keys that you know, as a list of values (tuples for composite keys); then nothing is profiled.
         left_profile: profile of the left keys; without it one query profiles both sides.
@@ -83,7 +87,8 @@ def skew_join(
         KeyTypeError: a key is, or holds, a map or a variant.
         ArgumentError: unknown `how` or strategy, or partitions below 1.
         ProfileError: a profile is of other keys.
-        UnsupportedError: a cross join, a stream, or a strategy that this join cannot have.
+        UnsupportedError: a cross join, a stream, or a strategy that this join cannot have, such as `broadcast_head`
+            in a full join.
 
     >>> facts = spark.range(90).selectExpr("if(id < 60, 'hot', string(id)) AS k", "id AS v")
     >>> names = spark.createDataFrame([("hot", "H")], "k string, name string")
@@ -103,69 +108,25 @@ def skew_join(
     title = f"{kind} join on {_on_text(on)}, {n} partitions"
     if strategy == "native":
         return remember(native, Choice(title, "native", "asked for"))
-    if kind not in SPLITTABLE or isinstance(keys, str):
-        reason = keys if isinstance(keys, str) else f"hot keys of {kind} joins are not treated"
+    sides = Sides(Seen(left), Seen(right))
+    rules = None if isinstance(keys, str) else sides.rules(kind, residual=keys.residual is not None)
+    if isinstance(keys, str) or rules is None or rules.closed:
+        reason = keys if isinstance(keys, str) else sides.closed_reason(kind)
         if strategy != "auto":
             raise UnsupportedError(f"strategy {strategy!r} is not possible here: {reason}; use 'auto' or 'native'")
         return remember(native, Choice(title, "native", reason))
     if strategy == "broadcast_head":
-        _check_rereading(left, right)
-    known, other = _given_profiles(keys, heavy, left_profile, right_profile)
-    if strategy == "auto" and heavy is None:
-        join = top_join(physical_plan(native))
-        if join is not None and join.startswith("Broadcast"):
-            return remember(native, Choice(title, "native", f"Spark broadcasts one side ({join}): nothing is shuffled"))
-    if known is None:
-        known, other = (f.profile for f in measured([(left, keys.left), (right, keys.right)], n, settings))
-    elif other is None and strategy == "broadcast_head":
-        other = measured([(right, keys.right)], n, settings)[0].profile
-    plan = join_plan(known, other, n, how=kind, scheme="w_choices" if known.named else "wrap")
-    rereading = _rereading(left, right) if strategy in ("auto", "broadcast_head") else None
-    chosen, reason = strategy, "asked for; " + hot_reason(plan.keys)
-    if strategy == "auto" and known.named:
-        chosen, reason = "salt", "these keys were named as hot"
-    elif strategy == "auto":
-        chosen, reason = choose_join(plan, (known, other), settings, rereading=rereading)
-    choice = Choice(title, chosen, reason, known, plan.keys, plan)
-    if chosen == "native":
+        sides.check_broadcast(kind)
+    profiles = _given_profiles(keys, heavy, left_profile, right_profile)
+    asked = Asked(title, strategy, keys, rules, n, settings, *profiles)
+    choice = decide(asked, sides, Seen(native).physical)
+    if choice.strategy == "native" or choice.join is None:
         return remember(native, choice)
-    if chosen == "salt":
-        fits = plan.build_rows is not None and plan.build_rows <= settings.hash_join_rows
-        return remember(
-            salted(left, right, keys, plan, shuffle_hash=fits), replace(choice, notes=(AQE_NOTE, *stale_note(known, n)))
-        )
-    head = plan.head(settings.broadcast_rows)
-    warning = (f"a frame is read twice, though {rereading}",) if rereading else ()
-    return remember(
-        broadcast_head(left, right, keys, head.keys, kind), replace(choice, head=head, notes=(*warning, AQE_NOTE))
-    )
-
-
-def _check_rereading(left: DataFrame, right: DataFrame) -> None:
-    """Refuse to read a side twice that may have other rows the second time; `auto` never asks for it."""
-    for side, frame in (("left", left), ("right", right)):
-        unsafe = unsafe_to_read_twice(physical_plan(frame))
-        if unsafe is not None:
-            raise UnsupportedError(
-                f"broadcast_head reads both sides twice, and the {side} side {unsafe}; cache() it first, or use 'salt'"
-            )
-
-
-def _rereading(left: DataFrame, right: DataFrame) -> str | None:
-    """Return why the sides should not be read twice, or None."""
-    if is_connect(left):
-        return "on Connect the union of the two branches would hide the frames' columns from left['x'] and the like"
-    for side, frame in (("left", left), ("right", right)):
-        reason = against_reading_twice(physical_plan(frame))
-        if reason is not None:
-            return f"the {side} side {reason}"
-    return None
-
-
-AQE_NOTE = (
-    "adaptive execution splits a partition of such a join only where its compressed bytes pass "
-    "spark.sql.adaptive.skewJoin.skewedPartitionThresholdInBytes (256 MB), and never names the key"
-)
+    hashed = fits_a_hash_table(choice.join, settings)
+    if choice.head is not None:
+        return remember(broadcast_head(left, right, keys, choice.join, choice.head, shuffle_hash=hashed), choice)
+    stored: dict[Side, bool] = {side: seen.stored for side, seen in sides.named}
+    return remember(salted(left, right, keys, choice.join, shuffle_hash=hashed, stored=stored), choice)
 
 
 def _given_profiles(

@@ -1,18 +1,29 @@
-"""The keys of a join, read from its `on`: names, or equalities of a left and a right column."""
+"""The keys of a join, read from its `on`: names, or equalities of a left and a right column and what else it asks."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import reduce
 from typing import Any
 
 from pyspark.errors import AnalysisException
 from pyspark.sql import Column, DataFrame
 
 from skewkit.errors import ArgumentError, ArgumentTypeError, KeyTypeError
+from skewkit.spark.comparison import compared_type
 from skewkit.spark.compat import is_column, read_call
-from skewkit.spark.joining import INTEGERS, JoinKeys
-from skewkit.spark.keys import Keys, find_keys
+from skewkit.spark.joinsides import JoinKeys
+from skewkit.spark.keys import find_keys
+
+
+@dataclass(frozen=True)
+class _Equality:
+    """A left and a right column that a join condition asks to be equal; `null_safe` where null equals null."""
+
+    left: Column
+    right: Column
+    null_safe: bool
 
 
 def join_keys(left: DataFrame, right: DataFrame, on: Any) -> JoinKeys | str:
@@ -35,67 +46,63 @@ def join_keys(left: DataFrame, right: DataFrame, on: Any) -> JoinKeys | str:
             return "a key is named twice"
         l_keys = find_keys(left, parts, what="left key", literal=True)
         r_keys = find_keys(right, parts, what="right key", literal=True)
-        return _in_common_types(l_keys, r_keys, tuple(parts), list(parts))
+        plain = JoinKeys(l_keys, r_keys, tuple(parts), list(parts), (False,) * len(parts))
+        return _in_common_types(left, plain)
     if any(isinstance(part, str) for part in parts):
         raise ArgumentTypeError("on mixes names and Columns; give either")
-    pairs: list[tuple[Column, Column]] = []
-    for part in parts:
-        sided = [_sided(left, right, a, b) for a, b in _equalities(part)]
-        if not sided or None in sided:
-            return "the condition is not made of equalities of a left and a right column alone"
-        pairs += [pair for pair in sided if pair is not None]
-    l_keys = find_keys(left, [a for a, _ in pairs], what="left key")
-    r_keys = find_keys(right, [b for _, b in pairs], what="right key")
-    condition = parts[0]
-    for part in parts[1:]:
-        condition = condition & part
-    return _in_common_types(l_keys, r_keys, None, condition)
+    equalities, residual = [], []
+    for conjunct in (c for part in parts for c in _conjuncts(part)):
+        equality = _equality(left, right, conjunct)
+        if equality is None:
+            residual.append(conjunct)
+        else:
+            equalities.append(equality)
+    if not equalities:
+        return "the condition has no equality of a left and a right column that can be read"
+    keys = JoinKeys(
+        find_keys(left, [e.left for e in equalities], what="left key"),
+        find_keys(right, [e.right for e in equalities], what="right key"),
+        None,
+        reduce(lambda a, b: a & b, parts),
+        tuple(e.null_safe for e in equalities),
+        reduce(lambda a, b: a & b, residual) if residual else None,
+    )
+    return _in_common_types(left, keys)
 
 
-def _in_common_types(left: Keys, right: Keys, using: tuple[str, ...] | None, on: object) -> JoinKeys | str:
-    if left.native_because or right.native_because:
-        return str(left.native_because or right.native_because)
-    if left.padded != right.padded:
+def _in_common_types(left: DataFrame, keys: JoinKeys) -> JoinKeys | str:
+    if keys.left.native_because or keys.right.native_because:
+        return str(keys.left.native_because or keys.right.native_because)
+    if keys.left.padded != keys.right.padded:
         return "Spark pads a CHAR key before it compares it with another type of string"
     types = []
-    for a, b, name in zip(left.types, right.types, left.names, strict=True):
-        if a == b:
-            types.append(a)
-        elif a in INTEGERS and b in INTEGERS:
-            types.append(max(a, b, key=INTEGERS.index))
-        else:
-            return f"key {name} is {a} on the left and {b} on the right; cast one of them to have hot keys treated"
-    return JoinKeys(_cast(left, types), _cast(right, types), using, on)
+    for a, b, name in zip(keys.left.types, keys.right.types, keys.left.names, strict=True):
+        type_ = a if a == b else compared_type(left.sparkSession, a, b)
+        if type_ is None:
+            return f"key {name} is {a} on the left and {b} on the right, which Spark compares in a way of its own"
+        types.append(type_)
+    return replace(keys, left=keys.left.cast(types), right=keys.right.cast(types))
 
 
-def _cast(keys: Keys, types: Sequence[str]) -> Keys:
-    columns = tuple(
-        column if old == new else column.cast(new)
-        for column, old, new in zip(keys.columns, keys.types, types, strict=True)
-    )
-    return replace(keys, columns=columns, types=tuple(types))
-
-
-def _equalities(condition: Column) -> list[tuple[Column, Column]]:
-    """Return the (a, b) of a condition `a = b AND ...`, [] where it is anything else."""
+def _conjuncts(condition: Column) -> list[Column]:
+    """Return the parts of a condition `a AND b AND ...`."""
     call = read_call(condition)
-    if call is None or call.alias is not None or len(call.arguments) != 2:
-        return []
-    if call.name in ("==", "="):
-        return [(call.arguments[0], call.arguments[1])]
-    if call.name in ("and", "&&"):
-        first, second = (_equalities(argument) for argument in call.arguments)
-        return first + second if first and second else []
-    return []
+    if call is not None and call.alias is None and call.name in ("and", "&&"):
+        return [part for argument in call.arguments for part in _conjuncts(argument)]
+    return [condition]
 
 
-def _sided(left: DataFrame, right: DataFrame, a: Column, b: Column) -> tuple[Column, Column] | None:
-    """Return (left column, right column), or None where a column is found on both sides or on none."""
+def _equality(left: DataFrame, right: DataFrame, condition: Column) -> _Equality | None:
+    """Return the columns that a condition `a = b` or `a <=> b` compares, where one is left's and one is right's."""
+    call = read_call(condition)
+    if call is None or call.alias is not None or call.name not in ("==", "=", "<=>") or len(call.arguments) != 2:
+        return None
+    a, b = call.arguments
     homes = [(_has(left, column), _has(right, column)) for column in (a, b)]
     if homes == [(True, False), (False, True)]:
-        return a, b
+        return _Equality(a, b, call.name == "<=>")
     if homes == [(False, True), (True, False)]:
-        return b, a
+        return _Equality(b, a, call.name == "<=>")
     return None
 
 

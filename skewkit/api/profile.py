@@ -12,6 +12,7 @@ from skewkit.plan.profile import KeyProfile
 from skewkit.spark.compat import is_column
 from skewkit.spark.keys import find_keys
 from skewkit.spark.profiling import Task, auto_fraction, profile
+from skewkit.spark.seen import Seen
 
 
 def skew_profile(
@@ -70,7 +71,7 @@ def skew_profile(
         if sample not in ("auto", "exact"):
             raise ArgumentError(f"sample is {sample!r}; expected 'auto', 'exact' or a fraction above 0 and at most 1")
         exact = sample == "exact" or weight is not None
-        fraction = 1.0 if exact else auto_fraction(df.select(*found.columns), wanted)
+        fraction = 1.0 if exact else auto_fraction(Seen(df).rows, wanted)
     else:
         fraction, wanted = real_number("sample", sample, high=1.0, above=True), 0.0
         if weight is not None and fraction < 1:

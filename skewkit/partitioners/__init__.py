@@ -8,9 +8,12 @@ True
 
 from skewkit.partitioners.base import Partitioner
 from skewkit.partitioners.bounded_hash import BoundedHash
+from skewkit.partitioners.consistent import ConsistentGrouping
 from skewkit.partitioners.d_choices import DChoices
 from skewkit.partitioners.dkg import DistributionAware
+from skewkit.partitioners.fish import Fish
 from skewkit.partitioners.key import KeyGrouping
+from skewkit.partitioners.posg import ProactiveOnline
 from skewkit.partitioners.power_of_two import PowerOfTwo
 from skewkit.partitioners.random_choices import RandomChoices
 from skewkit.partitioners.round_robin import RoundRobin
@@ -29,7 +32,10 @@ _SCHEMES: tuple[type[Partitioner], ...] = (
     PowerOfTwo,
     RandomChoices,
     BoundedHash,
+    ConsistentGrouping,
     DistributionAware,
+    ProactiveOnline,
+    Fish,
     WrapAround,
 )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import math
 from abc import ABC, abstractmethod
 from array import array
 from collections.abc import Iterator, Sequence
@@ -12,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from skewkit import compiled
-from skewkit.errors import ArgumentError, UnsupportedError, nearest
+from skewkit.errors import ArgumentError, ArgumentTypeError, UnsupportedError, nearest
 from skewkit.hashing import hash_key, hash_keys
 from skewkit.hashing.keys import Key, Keys
 from skewkit.hashing.mix import Hashes
@@ -31,21 +32,23 @@ class Partitioner(ABC):
     * The same arguments, seed and messages give the same routes, in any process; `route_many` gives the
       routes that `route` gives one by one, however the messages are cut into calls.
     * No load is lost: the loads sum to the weights sent (up to rounding).
-    * Over any stretch of messages without a new plan, a key reaches at most as many workers as the greatest
-      `choices(key)` after any message of that stretch.
+    * Over any stretch of messages without a new plan or a change of workers, a key reaches at most as many
+      workers as the greatest `choices(key)` after any message of that stretch.
     * Keys are told apart by their 64-bit hash (`skewkit.hashing.hash_key`): 1 and 1.0 are one key.
     * An instance can be pickled and copied, in the middle of a stream too.
 
     Attributes:
-        workers: number of workers n.
+        workers: number of workers n; workers that were removed keep their numbers and count.
         seed: seed of every hash and draw.
         messages: number of messages sent so far.
         plans: number of plans made so far; stays 0 with schemes that do not plan.
+        exchanged: messages between workers and this source beside the stream and its acknowledgements.
     """
 
     name: ClassVar[str]
     planned: ClassVar[bool] = False  # `fit` makes a plan from known frequencies
     learns: ClassVar[bool] = False  # `observe` changes the routes
+    elastic: ClassVar[bool] = False  # workers can be added and removed
 
     def __init__(self, workers: int, seed: int = 0, **unknown: Any) -> None:
         if unknown:
@@ -54,7 +57,9 @@ class Partitioner(ABC):
         self.seed = whole_number("seed", seed, least=0)
         self.messages = 0
         self.plans = 0
+        self.exchanged = 0
         self._loads = array("d", bytes(8 * self.workers))
+        self._active = list(range(self.workers))
 
     def route(self, key: Key, weight: float = 1.0) -> int:
         """Send one message and return its worker (0..workers-1).
@@ -131,9 +136,78 @@ class Partitioner(ABC):
     def observe(self, worker: int, key: Key, service_time: float, now: float) -> None:
         """Take notice that `worker` finished a message at time `now`, after `service_time` of work.
 
-        Schemes that do not learn from their workers (`learns` is False) ignore it.
+        It is the acknowledgement of one message that this instance has sent. A worker takes its messages in
+        the order in which they were sent, and the times of one worker do not fall. Schemes that do not learn
+        from their workers (`learns` is False) ignore it.
+
+        Raises:
+            ArgumentError: there is no such worker, or a time is not finite, or `service_time` is negative.
+            KeyTypeError: the key has a type that cannot be hashed.
         """
-        return None
+        if self.learns:
+            if not 0 <= worker < self.workers:
+                raise ArgumentError(f"worker is {worker!r}; expected 0..{self.workers - 1}")
+            took = real_number("service_time", service_time)
+            self._observe(int(worker), hash_key(key, self.seed), took, real_number("now", now, low=-math.inf))
+
+    def tick(self, now: float) -> None:
+        """Say what time it is when the next message is routed, in the unit of `observe`.
+
+        Schemes that look at the clock take one message per unit of time as long as nobody tells them the
+        time, here or by `observe`. The others ignore it.
+
+        Raises:
+            ArgumentError: `now` is not finite.
+        """
+        self._tick(real_number("now", now, low=-math.inf))
+
+    @property
+    def active(self) -> tuple[int, ...]:
+        """The numbers of the workers that may get messages, rising."""
+        return tuple(self._active)
+
+    def add_worker(self, worker: int | None = None) -> int:
+        """Let a worker join and return its number: the next new one, or that of a worker that was removed.
+
+        Raises:
+            UnsupportedError: the scheme has a fixed number of workers (`elastic` is False).
+            ArgumentError: `worker` is no worker that was removed.
+        """
+        self._only_elastic()
+        if worker is None:
+            worker = self.workers
+            self.workers += 1
+            self._loads.append(0.0)
+        elif worker in self._active or not 0 <= worker < self.workers:
+            removed = sorted(set(range(self.workers)) - set(self._active))
+            raise ArgumentError(
+                f"worker is {worker!r}; expected None for a new one, or one of those removed: {removed}"
+            )
+        self._active = sorted([*self._active, int(worker)])
+        self._admit(int(worker))
+        return int(worker)
+
+    def remove_worker(self, worker: int) -> None:
+        """Send no more messages to a worker. Its number is not given to another one; its load stays counted.
+
+        Raises:
+            UnsupportedError: the scheme has a fixed number of workers (`elastic` is False).
+            ArgumentError: there is no such worker, or it is the last one.
+        """
+        self._only_elastic()
+        if worker not in self._active:
+            raise ArgumentError(f"worker is {worker!r}; expected one of {self._active}")
+        if len(self._active) == 1:
+            raise ArgumentError(f"worker {worker} is the last one; add another one first")
+        self._active = [other for other in self._active if other != worker]
+        self._dismiss(int(worker))
+
+    def _only_elastic(self) -> None:
+        if not self.elastic:
+            raise UnsupportedError(
+                f"{self.name!r} has a fixed number of workers; for workers that come and go use "
+                "'fish', 'consistent' or 'shuffle'"
+            )
 
     def as_source(self: P, source: int, sources: int) -> P:
         """Make this instance source number `source` of `sources` and return it; call it before routing.
@@ -150,6 +224,18 @@ class Partitioner(ABC):
             raise ArgumentError(f"source is {source}; expected 0..{count - 1}, as sources is {count}")
         self._seat(source, count)
         return self
+
+    def share_workers(self, other: Partitioner) -> None:
+        """Hear from the same workers as `other`, another source of the same scheme; call it before routing.
+
+        It matters to schemes whose workers send signals to all sources (`consistent`); the others ignore it.
+
+        Raises:
+            ArgumentTypeError: `other` is a partitioner of another scheme.
+        """
+        if type(other) is not type(self):
+            raise ArgumentTypeError(f"other is a {type(other).__name__}; expected a {type(self).__name__}")
+        self._share(other)
 
     def __repr__(self) -> str:
         options = "".join(f", {name}={value!r}" for name, value in self.options.items())
@@ -175,6 +261,26 @@ class Partitioner(ABC):
 
     def _seat(self, source: int, sources: int) -> None:
         """Take turns and draws of this source; nothing to do for most schemes."""
+        return None
+
+    def _observe(self, worker: int, hashed: int, service_time: float, now: float) -> None:
+        """Learn from a message that is done; nothing to do for most schemes."""
+        return None
+
+    def _tick(self, now: float) -> None:
+        """Set the clock; nothing to do for schemes without one."""
+        return None
+
+    def _share(self, other: Any) -> None:
+        """Take over what the workers share among sources; nothing to do for most schemes."""
+        return None
+
+    def _admit(self, worker: int) -> None:
+        """Begin to use a worker that is in `_active` now."""
+        return None
+
+    def _dismiss(self, worker: int) -> None:
+        """Use a worker no longer; it is not in `_active` any more."""
         return None
 
     def _load_view(self) -> Floats:

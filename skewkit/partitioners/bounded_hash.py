@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from typing import Any, ClassVar
 
 import numpy as np
 
-from skewkit.hashing.mix import GOLDEN, Hashes, mix, mix_many
+from skewkit.hashing.mix import Hashes
 from skewkit.partitioners.base import Routes
 from skewkit.partitioners.bounded import Bounded
 from skewkit.partitioners.checks import Floats, whole_number
+from skewkit.sketch import HashRing
 
 
 class BoundedHash(Bounded):
@@ -45,25 +45,20 @@ class BoundedHash(Bounded):
     ) -> None:
         super().__init__(workers, seed, epsilon=epsilon, **unknown)
         self.points = whole_number("points", points)
-        numbers = np.arange(self.workers * self.points, dtype=np.uint64)
-        places = mix_many(np.uint64(mix(self.seed)) + numbers * np.uint64(GOLDEN))
-        order = np.argsort(places, kind="stable")
-        self._places: list[int] = places[order].tolist()
-        self._ring: list[int] = (order // self.points).tolist()
+        self._ring = HashRing(self.workers, self.points, self.seed)
 
     def _start(self, hashed: int) -> int:
-        return bisect_left(self._places, hashed) % len(self._ring)
+        return self._ring.start(hashed)
 
     def _starts(self, hashes: Hashes) -> list[int]:
-        places = np.array(self._places, dtype=np.uint64)
-        starts: list[int] = (np.searchsorted(places, hashes) % len(self._ring)).tolist()
+        starts: list[int] = self._ring.starts(hashes).tolist()
         return starts
 
     def _first_worker(self, start: int) -> int:
-        return self._ring[start]
+        return self._ring.owners[start]
 
     def _next_with_room(self, hashed: int, start: int, bound: float) -> int:
-        ring, loads = self._ring, self._loads
+        ring, loads = self._ring.owners, self._loads
         for at in (range(start, len(ring)), range(start)):
             for index in at:
                 if loads[ring[index]] < bound:
@@ -73,5 +68,5 @@ class BoundedHash(Bounded):
     def _walk_compiled(self, hashes: Hashes, weights: Floats, routes: Routes, total: float, allowed: float) -> float:
         from skewkit.compiled.direct import route_ring
 
-        places, ring = np.array(self._places, dtype=np.uint64), np.array(self._ring, dtype=np.int64)
+        places, ring = np.array(self._ring.places, dtype=np.uint64), np.array(self._ring.owners, dtype=np.int64)
         return route_ring(hashes, weights, self._load_view(), routes, total, allowed, places, ring)

@@ -16,7 +16,7 @@ class ShuffleGrouping(Partitioner):
 
     Source: Nasir et al., "When Two Choices Are not Enough", Section II-B. It has no options.
 
-    * Messages per worker differ by 1 at most (per source).
+    * Messages per worker differ by 1 at most (per source, and while no worker comes or goes).
     * choices(key) is the number of workers: state of a key may end up on all of them.
 
     >>> sorted(ShuffleGrouping(workers=3).route_many(["a"] * 6).tolist())
@@ -24,6 +24,7 @@ class ShuffleGrouping(Partitioner):
     """
 
     name: ClassVar[str] = "shuffle"
+    elastic: ClassVar[bool] = True
 
     def __init__(self, workers: int, seed: int = 0, **unknown: Any) -> None:
         super().__init__(workers, seed, **unknown)
@@ -33,13 +34,15 @@ class ShuffleGrouping(Partitioner):
         self._start += source * self.workers // sources
 
     def _route_one(self, hashed: int, weight: float) -> int:
-        return self._count_one((self._start + self.messages) % self.workers, weight)
+        return self._count_one(self._active[(self._start + self.messages) % len(self._active)], weight)
 
     def _route_all(self, hashes: Hashes, weights: Floats) -> Routes:
         turns = np.arange(hashes.size) + (self._start + self.messages)
-        return self._count_all(turns % self.workers, weights)
+        return self._count_all(np.array(self._active)[turns % len(self._active)], weights)
 
     def _run_compiled(self, hashes: Hashes, weights: Floats, routes: Routes) -> bool:
+        if len(self._active) < self.workers:
+            return False
         from skewkit.compiled.direct import route_in_turn
 
         route_in_turn(self._start + self.messages, weights, self._load_view(), routes)
@@ -47,4 +50,4 @@ class ShuffleGrouping(Partitioner):
         return True
 
     def _choices(self, hashed: int) -> int:
-        return self.workers
+        return len(self._active)

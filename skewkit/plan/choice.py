@@ -7,7 +7,9 @@ from dataclasses import dataclass
 
 from skewkit.options import Settings
 from skewkit.plan.joinplan import Head, JoinPlan
+from skewkit.plan.joinrules import opposite
 from skewkit.plan.keyplan import KeyPlan
+from skewkit.plan.price import Widths, broadcast_fits, broadcast_price, native_price, salt_price
 from skewkit.plan.profile import KeyProfile
 
 
@@ -53,23 +55,46 @@ def hot_reason(plan: KeyPlan) -> str:
     )
 
 
+@dataclass(frozen=True)
+class JoinOptions:
+    """What `auto` may choose from: `no_broadcast` says why there can be no broadcast, or None where there can."""
+
+    widths: Widths
+    hashed: bool
+    no_broadcast: str | None
+
+
 def choose_join(
-    plan: JoinPlan, profiles: Sequence[KeyProfile | None], settings: Settings, *, rereading: str | None
+    plan: JoinPlan, profiles: Sequence[KeyProfile | None], settings: Settings, options: JoinOptions
 ) -> tuple[str, str]:
-    """Return (strategy, reason) for `auto`; `rereading` says why the sides must not be read twice, or None."""
+    """Return (strategy, reason) for `auto`: the cheapest by `skewkit.plan.price`."""
     larger = max((p for p in profiles if p is not None), key=lambda p: p.rows)
     cold = cold_reason(plan.keys, larger, settings)
     if cold is not None:
         return "native", cold
-    why = hot_reason(plan.keys)
-    if None in plan.right_most:
-        return "salt", f"{why}; the right side was not profiled, so nobody knows what a broadcast would hold"
+    n = plan.keys.partitions
+    native = native_price(plan, options.widths)
+    prices = {"native": native.of(n), "salt": salt_price(plan, options.widths, hashed=options.hashed).of(n)}
     head = plan.head(settings.broadcast_rows)
+    missing = _no_head(plan, head, settings, options)
+    if head is not None and missing is None:
+        prices["broadcast_head"] = broadcast_price(plan, head, options.widths, hashed=options.hashed).of(n)
+    chosen = min(prices, key=lambda name: prices[name])
+    shown = ", ".join(f"{name} {price / prices['native']:.2f}" for name, price in prices.items())
+    why = f"{hot_reason(plan.keys)}; price: {shown}"
+    if missing is not None:
+        why += f"; no broadcast of the hot keys, because {missing}"
+    return chosen, why
+
+
+def _no_head(plan: JoinPlan, head: Head | None, settings: Settings, options: JoinOptions) -> str | None:
+    if head is None:
+        return f"a {plan.rules.how} join keeps the rows of both sides"
+    side = opposite(head.side)
+    if not plan.totals(side).measured:
+        return f"the {side} side was not profiled, so nobody knows what a broadcast would hold"
     if not head.all:
-        return "salt", f"{why}; the right side's rows of the hot keys may be too many to broadcast"
-    if rereading is not None:
-        return "salt", f"{why}; a broadcast of the hot keys is out, because {rereading}"
-    if head.share < settings.broadcast_share:
-        return "salt", f"{why}; too few rows are hot ({head.share:.1%}) for a broadcast to pay"
-    native = plan.keys.native_straggler
-    return "broadcast_head", f"plain Spark's longest task is expected at {native:.1f} times the mean"
+        return f"the {side} side's rows of the hot keys may be too many"
+    if not broadcast_fits(head, options.widths, settings.broadcast_bytes):
+        return f"the {side} side's rows of the hot keys may be more than {settings.broadcast_bytes:,} bytes"
+    return options.no_broadcast

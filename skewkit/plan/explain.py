@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from skewkit.plan.choice import Choice
+from skewkit.plan.joinplan import JoinPlan
+from skewkit.plan.joinrules import opposite
 from skewkit.plan.keyplan import KeyPlan
 from skewkit.plan.profile import key_text
 
@@ -40,23 +42,21 @@ def _plan_lines(choice: Choice) -> list[str]:
     plan = choice.plan
     if plan is None:
         return []
-    join = choice.join
     if choice.head is not None:
         hot = choice.head.keys.heavy
         keys = ", ".join(key_text(h.key) for h in hot[:_SHOWN]) + (", ..." if len(hot) > _SHOWN else "")
+        side, other = choice.head.side, opposite(choice.head.side)
         return [
             f"  heavy      {keys or 'none'}",
-            f"             {choice.head.share:.1%} of the left rows (kept nulls included) are not shuffled at all,",
-            f"             but joined to a broadcast of about {choice.head.right_rows:,.0f} right rows",
+            f"             {choice.head.share:.1%} of the {side} rows (kept nulls included) are not shuffled at all,",
+            f"             but joined to a broadcast of about {choice.head.rows:,.0f} {other} rows",
             "  cost       both frames are read twice",
         ]
     lines = ["  plan       " + plan_text(plan).replace("\n", "\n             ")]
-    if plan.spread:
+    if plan.spread and (choice.join is None or choice.join.left.free + choice.join.right.free):
         lines.append(f"  nulls      match nothing, so they are spread over {len(plan.spread)} partitions")
-    if join is not None and choice.strategy == "salt" and join.split:
-        right = sum(side == "right" for side in join.split)
-        sides = "left side split" if not right else f"{len(join.split) - right} split left, {right} split right"
-        lines.append(f"  heavy      {sides}; about {join.replicated:,.0f} rows of the other side are sent again")
+    if choice.join is not None and choice.strategy == "salt" and choice.join.grids:
+        lines += _grid_lines(choice.join)
     return lines
 
 
@@ -64,3 +64,24 @@ def _parts_text(parts: tuple[tuple[int, float], ...]) -> str:
     shown = ", ".join(f"{p} ({s:.1%})" for p, s in parts[:4])
     more = f", ... {len(parts)} partitions" if len(parts) > 4 else ""
     return f"partition {shown}{more}"
+
+
+def _grid_lines(join: JoinPlan) -> list[str]:
+    """Return which sides are split, what that copies, and what is looked up for it."""
+    shapes = [(grid.answered, *(stripes > 1 for stripes in grid.shape)) for grid in join.grids]
+    kinds = {
+        "whole": (False, False, False),
+        "split left": (False, True, False),
+        "split right": (False, False, True),
+        "split on both sides": (False, True, True),
+    }
+    counted = {name: sum(shape == kind for shape in shapes) for name, kind in kinds.items()}
+    counted["answered by a look-up"] = sum(shape[0] for shape in shapes)
+    parts = [f"{count} {name}" for name, count in counted.items() if count]
+    lines = [f"  heavy      {', '.join(parts)}; about {join.copies:,.0f} rows are sent again"]
+    if join.looked_up:
+        sides = " and the ".join(join.looked_up)
+        lines.append(f"  look-up    the query reads the {sides} side's keys once more, to see which hot keys are there")
+    if join.rules.residual:
+        lines.append("  residual   the rest of the condition is compared with each pair of rows, as plain Spark does")
+    return lines

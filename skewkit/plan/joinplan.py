@@ -1,70 +1,145 @@
-"""The plan of a join: which side of every heavy key is split, and what the strategies would cost."""
+"""The plan of a join: the grid of every heavy key, and where the rows of both sides go."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from skewkit.plan.keyplan import EPSILON, KeyPlan, key_plan
+from skewkit.plan.grid import OUTPUT_COST, Grid, Shape, along, cells_of, shape_of, work
+from skewkit.plan.joinrules import SIDES, JoinRules, Side, opposite
+from skewkit.plan.keyplan import EPSILON, HeavyRoute, KeyPlan, key_plan, native_straggler
 from skewkit.plan.load import HeavyLoad, KeyLoad, expected_tail
 from skewkit.plan.profile import HeavyKey, KeyProfile
 
-SPLITTABLE = {"inner": ("left", "right"), "left": ("left",)}
-"""Sides whose rows of a hot key may be split. The other side is replicated, so an outer side must be a split one."""
+
+@dataclass(frozen=True)
+class SideTotals:
+    """Rows of one side: all that take part in the join, those of them that match nothing, and whether it was measured.
+
+    `free` rows have a null in a key that a null does not match; a join that does not keep the side leaves them out.
+    """
+
+    rows: float
+    free: float
+    measured: bool
 
 
 @dataclass(frozen=True)
 class JoinPlan:
-    """Where the rows of both sides go.
+    """Where the rows of both sides go; `grids[i]` says how the rows of heavy key `keys.heavy[i]` meet."""
 
-    * `split[i]` is the side of heavy key i whose rows are divided among the partitions of `keys.heavy[i].parts`;
-      the other side's rows of that key are sent to each of them. Every pair of rows meets exactly once, because
-      each row of the split side is in one partition.
-    * `left_rows[i]` and `right_rows[i]` are the rows that the sides are expected to have of heavy key i;
-      `right_most[i]` is what the right side can have at the most, None if it was not profiled.
-    * `rows` are the left rows that take part in the join, `nulls` those among them with a null key.
-    * `build_rows` are the rows of the right side expected on its fullest partition, None if it was not profiled.
-    """
-
-    how: str
+    rules: JoinRules
     keys: KeyPlan
-    split: tuple[str, ...]
-    left_rows: tuple[float, ...]
-    right_rows: tuple[float, ...]
-    right_most: tuple[float | None, ...]
-    rows: float
-    nulls: float
-    build_rows: float | None
+    grids: tuple[Grid, ...]
+    left: SideTotals
+    right: SideTotals
+    output: float
+    """Rows that the join is expected to return."""
+
+    def totals(self, side: Side) -> SideTotals:
+        """Return the totals of a side."""
+        return self.left if side == "left" else self.right
 
     @property
-    def replicated(self) -> float:
+    def copies(self) -> float:
         """Rows that are sent more than once, counted as often as they are sent again."""
-        sides = zip(self.keys.heavy, self.split, self.left_rows, self.right_rows, strict=True)
-        return sum((len(h.parts) - 1) * (right if side == "left" else left) for h, side, left, right in sides)
+        return sum(grid.copies for grid in self.grids)
 
-    def head(self, most_rows: float) -> Head:
-        """Return the heavy keys that are hot on the left and surely have few rows on the right, so many in all."""
-        chosen, total = [], 0.0
-        for i, (side, most) in enumerate(zip(self.split, self.right_most, strict=True)):
-            if side == "left" and most is not None and total + most <= most_rows:
+    @property
+    def looked_up(self) -> tuple[Side, ...]:
+        """Sides of which the query looks up whether a hot key is there; their key columns are read twice."""
+        copied = {opposite(side) for grid in self.grids for side in grid.copied if self.rules.keeps(side)}
+        return tuple(side for side in SIDES if side in copied or (side == "right" and self._answers))
+
+    @property
+    def _answers(self) -> bool:
+        return any(grid.answered for grid in self.grids)
+
+    def route(self, side: Side) -> tuple[KeyPlan, tuple[tuple[int, ...], ...]]:
+        """Return the plan of one side's rows, which ends in numbers of lists, and these lists of partitions.
+
+        List p < n is partition p alone; the lists after it are those of the stripes with several targets.
+        """
+        lists: list[tuple[int, ...]] = [(p,) for p in range(self.keys.partitions)]
+        known: dict[tuple[int, ...], int] = {targets: p for p, targets in enumerate(lists)}
+        routes = []
+        for heavy, grid in zip(self.keys.heavy, self.grids, strict=True):
+            parts = []
+            for stripe in grid.left if side == "left" else grid.right:
+                if stripe.targets not in known:
+                    known[stripe.targets] = len(lists)
+                    lists.append(stripe.targets)
+                parts.append((known[stripe.targets], stripe.share))
+            routes.append(HeavyRoute(heavy.key, heavy.hash, heavy.weight, tuple(parts)))
+        return replace(self.keys, heavy=tuple(routes)), tuple(lists)
+
+    @property
+    def build(self) -> Side:
+        """The side to build hash tables of: one that is not kept, else the smaller one."""
+        if self.rules.how == "right" or (
+            self.rules.how in ("inner", "full") and self.left.measured and self.left.rows < self.right.rows
+        ):
+            return "left"
+        return "right"
+
+    @property
+    def build_rows(self) -> float | None:
+        """Rows of the build side expected on its fullest partition, None where that side was not measured."""
+        side = self.build
+        totals = self.totals(side)
+        if not totals.measured:
+            return None
+        most, copied = 0.0, 0.0
+        for grid in self.grids:
+            mine, other = (grid.left, grid.right) if side == "left" else (grid.right, grid.left)
+            rows = grid.left_rows if side == "left" else grid.right_rows
+            if not grid.answered:
+                copied += rows * (len(other) - 1)
+                most = max(most, rows / len(mine))
+        return (totals.rows + copied) / self.keys.partitions + most
+
+    def head(self, most_rows: float) -> Head | None:
+        """Return the heavy keys that a broadcast can take: hot on one side, with few rows on the other, for certain.
+
+        None where no side can be the broadcast one: a join that keeps a side cannot broadcast it.
+        """
+        heads = [self._head(side, most_rows) for side in self._hot_sides()]
+        return max(heads, key=lambda head: (head.all, head.share), default=None)
+
+    def _hot_sides(self) -> tuple[Side, ...]:
+        if self.rules.how in ("semi", "anti"):
+            return ("left",)
+        return tuple(side for side in SIDES if not self.rules.keeps(opposite(side)))
+
+    def _head(self, side: Side, most_rows: float) -> Head:
+        chosen, total, hot = [], 0.0, 0.0
+        for i, grid in enumerate(self.grids):
+            mine, other = (grid.left_rows, grid.right_rows) if side == "left" else (grid.right_rows, grid.left_rows)
+            most = grid.right_most if side == "left" else grid.left_most
+            if mine >= other and most is not None and total + most <= most_rows:
                 chosen.append(i)
                 total += most
-        hot = sum(self.left_rows[i] for i in chosen) + self.nulls
+                hot += mine
+        rows = self.totals(side).rows
+        if self.rules.keeps(side):
+            hot += self.totals(side).free
         keys = replace(self.keys, heavy=tuple(self.keys.heavy[i] for i in chosen))
-        return Head(keys, hot / self.rows if self.rows else 0.0, total, len(chosen) == len(self.split))
+        return Head(side, keys, hot / rows if rows else 0.0, total, len(chosen) == len(self.grids))
 
 
 @dataclass(frozen=True)
 class Head:
     """The heavy keys that a broadcast can take.
 
-    `keys` is the plan with these keys only, `share` the share of left rows (nulls included) that need no shuffle
-    then, `right_rows` what the broadcast holds at the most, `all` says that no heavy key is left out.
+    `side` is the side on which they are hot, `keys` the plan with these keys only, `share` the share of that side's
+    rows (kept nulls included) that need no shuffle then, `rows` what the broadcast of the other side's rows holds at
+    the most; `all` says that no heavy key is left out.
     """
 
+    side: Side
     keys: KeyPlan
     share: float
-    right_rows: float
+    rows: float
     all: bool
 
 
@@ -72,54 +147,131 @@ def join_plan(
     left: KeyProfile,
     right: KeyProfile | None,
     partitions: int,
+    rules: JoinRules,
     *,
-    how: str,
+    null_safe: Sequence[bool] | None = None,
     scheme: str = "wrap",
     epsilon: float = EPSILON,
 ) -> JoinPlan:
-    """Plan a salted join from the profiles of its sides; the work of a key is its expected number of output rows.
+    """Plan a salted join from the profiles of its sides.
 
-    A key that a profile does not list is taken to have one row on that side (as a dimension has); of two hot sides
-    the one with more rows is split, where `how` allows it. Keys that may not be split are placed whole.
+    The work of a key is the rows it brings in and those that come out of it (`skewkit.plan.grid.work`). A key that a
+    profile does not list is taken to have one row on that side, as a dimension has. `null_safe` says of each key
+    column whether null matches null in it.
     """
-    lefts, rights = _by_hash(left), _by_hash(right)
-    heavy, side, rows_of = [], {}, {}
-    for h in (*lefts.values(), *(r for key_hash, r in rights.items() if key_hash not in lefts)):
-        rows_left = lefts[h.hash].estimate if h.hash in lefts else 1.0
-        rows_right = rights[h.hash].estimate if h.hash in rights else 1.0
-        wanted = "left" if h.hash not in rights or (h.hash in lefts and rows_left >= rows_right) else "right"
-        side[h.hash] = wanted if wanted in SPLITTABLE[how] else "left"
-        rows_of[h.hash] = rows_left, rows_right
-        divisible = wanted in SPLITTABLE[how] or rows_left > 1.0
-        heavy.append(HeavyLoad(h.key, h.hash, rows_left * max(1.0, rows_right), divisible))
-    most_of = {key_hash: h.high for key_hash, h in rights.items()}
-    tail = tuple(max(a, b) for a, b in zip(expected_tail(left), _tail(right, len(left.tail)), strict=True))
-    nulls = left.nulls if how == "left" else 0.0
-    load = KeyLoad(left.keys, left.types, tuple(sorted(heavy, key=lambda h: (-h.weight, h.hash))), tail, nulls)
-    # Keys that the user has named are all kept: their weights are not known.
-    keys = key_plan(load, partitions, scheme, theta=0.0 if left.named else None, epsilon=epsilon)
-    plan = JoinPlan(
-        how,
-        keys,
-        tuple(side[h.hash] for h in keys.heavy),
-        tuple(rows_of[h.hash][0] for h in keys.heavy),
-        tuple(rows_of[h.hash][1] for h in keys.heavy),
-        tuple(None if right is None else most_of.get(h.hash, max(1.0, right.unlisted)) for h in keys.heavy),
-        left.rows - left.nulls + nulls,
-        nulls,
-        None,
+    safe = tuple(null_safe or (False,) * len(left.keys))
+    lefts, rights = _joinable(left, safe), _joinable(right, safe)
+    totals = _totals(left, lefts, rules.keeps("left"), safe), _totals(right, rights, rules.keeps("right"), safe)
+    hashes = (*lefts, *(key_hash for key_hash in rights if key_hash not in lefts))
+    pairs = rules.how not in ("semi", "anti")
+    tail = tuple(a + b for a, b in zip(expected_tail(left), _tail(right, len(left.tail)), strict=True))
+    spread = sum(t.free for t, side in zip(totals, SIDES, strict=True) if rules.keeps(side))
+    sizes = {h: (_rows(lefts, h), _rows(rights, h)) for h in hashes}
+    works = {h: work(a, b, pairs=pairs) for h, (a, b) in sizes.items()}
+    mean = (sum(works.values()) + sum(tail) + spread) / partitions
+    shapes = {
+        h: _named_shape(rules) if left.named else _shape(*sizes[h], mean, partitions, rules, pairs) for h in hashes
+    }
+    native = KeyLoad(
+        left.keys,
+        left.types,
+        tuple(_heavy(lefts.get(h) or rights[h], works[h], shapes[h]) for h in hashes),
+        tail,
+        spread,
     )
-    if right is None:
-        return plan
-    whole = [rows for side, _, rows in zip(plan.split, plan.left_rows, plan.right_rows, strict=True) if side == "left"]
-    build = (right.rows - right.nulls + plan.replicated) / partitions + max(whole, default=0.0)
-    return replace(plan, build_rows=build)
+    # Keys that the user has named are all kept: their weights are not known.
+    native = native.above(0.0 if left.named else 1 / (5 * partitions))
+    # What is answered by the look-up brings only its left rows.
+    placed = [replace(h, weight=sizes[h.hash][0]) if _answered(shapes[h.hash], rules) else h for h in native.heavy]
+    load = replace(native, heavy=tuple(sorted(placed, key=lambda h: (-h.weight, h.hash))))
+    keys = key_plan(load, partitions, scheme, theta=0.0, epsilon=epsilon)
+    keys = replace(keys, native_straggler=native_straggler(native, partitions))
+    most = _most(left, lefts), _most(right, rights)
+    grids = tuple(_grid(heavy, shapes[heavy.hash], sizes[heavy.hash], most, rules) for heavy in keys.heavy)
+    matched = max(totals[0].rows - sum(a for a, _ in sizes.values()), 0.0)
+    output = matched + sum(a * b if pairs else a for a, b in sizes.values())
+    return JoinPlan(rules, _spreading(keys, grids), grids, *totals, output)
 
 
-def _by_hash(profile: KeyProfile | None) -> Mapping[int, HeavyKey]:
-    """Return the heavy keys by hash; keys of one hash (Spark's passes over nested nulls) are taken together."""
+def _shape(a: float, b: float, mean: float, partitions: int, rules: JoinRules, pairs: bool) -> Shape:
+    """Return how a key with `a` left and `b` right rows is cut, or that it stays whole."""
+    if not pairs:
+        if rules.answers and b > a:
+            return Shape("right")
+        return Shape("left" if a >= b else "none")
+    splits = tuple(side for side in SIDES if rules.copies(opposite(side)) != "never")
+    shape = shape_of(a, b, mean, partitions, splits)
+    copied = {"left": b, "right": a}.get(shape.split, 0.0)
+    # A copy of more rows than the key has work does more harm than the longest task.
+    pieces = min(partitions, work(a, b) / mean + 1) if mean else 1
+    return Shape("none") if copied * (pieces - 1) > work(a, b) else shape
+
+
+def _named_shape(rules: JoinRules) -> Shape:
+    """Return how keys of unknown weight are cut: along a side whose counterpart may be copied, best freely."""
+    if rules.how in ("semi", "anti"):
+        return Shape("left")
+    for allowed in ("freely", "checked"):
+        for side in SIDES:
+            if rules.copies(opposite(side)) == allowed:
+                return Shape(side)
+    return Shape("none")
+
+
+def _grid(
+    heavy: HeavyRoute,
+    shape: Shape,
+    sizes: tuple[float, float],
+    most: tuple[Mapping[int, float] | None, Mapping[int, float] | None],
+    rules: JoinRules,
+) -> Grid:
+    answered = _answered(shape, rules)
+    if shape.split == "both":
+        left, right = cells_of(shape.lefts, shape.rights, tuple(p for p, _ in heavy.parts))
+    elif shape.split == "right" and not answered:
+        right, left = along(heavy.parts)
+    else:
+        left, right = along(heavy.parts)
+    left_most, right_most = (None if m is None else m.get(heavy.hash, m[_OTHER]) for m in most)
+    grid = Grid(left, right, sizes[0], sizes[1], left_most, right_most, answered=answered)
+    return replace(grid, checked=any(rules.copies(side) == "checked" for side in grid.copied))
+
+
+def _answered(shape: Shape, rules: JoinRules) -> bool:
+    return shape.split == "right" and rules.how in ("semi", "anti")
+
+
+def _heavy(key: HeavyKey, weight: float, shape: Shape) -> HeavyLoad:
+    return HeavyLoad(key.key, key.hash, weight, shape.split != "none", shape.lefts * shape.rights)
+
+
+_OTHER = -(1 << 64)
+"""Where a map of greatest numbers of rows keeps that of the keys it does not list; no hash is so small."""
+
+
+def _most(profile: KeyProfile | None, listed: Mapping[int, HeavyKey]) -> Mapping[int, float] | None:
+    if profile is None or profile.named:
+        return None
+    return {_OTHER: max(1.0, profile.unlisted), **{h: key.high for h, key in listed.items()}}
+
+
+def _rows(listed: Mapping[int, HeavyKey], key_hash: int) -> float:
+    return max(1.0, listed[key_hash].estimate) if key_hash in listed else 1.0
+
+
+def _spreading(keys: KeyPlan, grids: Iterable[Grid]) -> KeyPlan:
+    """Rows of an answered key that come out of an anti join may go anywhere, also where no null is expected."""
+    if keys.spread or not any(grid.answered for grid in grids):
+        return keys
+    n = keys.partitions
+    return replace(keys, spread=tuple((p, 1 / n) for p in range(n)))
+
+
+def _joinable(profile: KeyProfile | None, safe: Sequence[bool]) -> dict[int, HeavyKey]:
+    """Return the heavy keys that can match, by hash; keys of one hash (Spark's passes over nulls) count together."""
     found: dict[int, HeavyKey] = {}
-    for h in profile.heavy if profile else ():
+    nulls = [h for h in profile.null_heavy if _matches(h, safe)] if profile else []
+    for h in (*(profile.heavy if profile else ()), *nulls):
         twin = found.get(h.hash)
         found[h.hash] = (
             h if twin is None else replace(twin, estimate=twin.estimate + h.estimate, high=twin.high + h.high)
@@ -127,10 +279,28 @@ def _by_hash(profile: KeyProfile | None) -> Mapping[int, HeavyKey]:
     return found
 
 
-def _tail(profile: KeyProfile | None, buckets: int) -> tuple[float, ...]:
+def _matches(key: HeavyKey, safe: Sequence[bool]) -> bool:
+    return all(value is not None or ok for value, ok in zip(key.key, safe, strict=True))
+
+
+def _totals(profile: KeyProfile | None, listed: Mapping[int, HeavyKey], kept: bool, safe: Sequence[bool]) -> SideTotals:
     if profile is None:
+        return SideTotals(float(len(listed)), 0.0, False)
+    free = 0.0
+    if not all(safe):
+        free = max(0.0, profile.nulls - sum(h.estimate for h in profile.null_heavy if h.hash in listed))
+    return SideTotals(profile.rows - (0.0 if kept else free), free if kept else 0.0, not profile.named)
+
+
+def _tail(profile: KeyProfile | None, buckets: int) -> tuple[float, ...]:
+    if profile is None or len(profile.tail) % buckets:
         return (0.0,) * buckets
-    return tuple(expected_tail(profile.folded(buckets))) if len(profile.tail) % buckets == 0 else (0.0,) * buckets
+    return tuple(expected_tail(profile.folded(buckets)))
+
+
+def output_cost(plan: JoinPlan) -> float:
+    """Return the work of the rows that come out of the join."""
+    return OUTPUT_COST * plan.output
 
 
 def rehashed(profile: KeyProfile, types: tuple[str, ...]) -> KeyProfile:

@@ -13,12 +13,16 @@ from skewkit.plan.profile import HeavyKey, KeyProfile
 
 @dataclass(frozen=True)
 class HeavyLoad:
-    """A heavy key with the work that it brings; `divisible` says whether several partitions may share it."""
+    """A heavy key with the work that it brings; `divisible` says whether several partitions may share it.
+
+    With `pieces`, the key comes in so many equal pieces, each for a partition of its own, and is not cut further.
+    """
 
     key: tuple[Any, ...]
     hash: int
     weight: float
     divisible: bool = True
+    pieces: int = 0
 
 
 @dataclass(frozen=True)

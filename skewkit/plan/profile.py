@@ -11,6 +11,7 @@ from typing import Any, TextIO
 
 from skewkit.errors import ArgumentError, ArgumentTypeError, ProfileError
 from skewkit.hashing.spark import xxhash64
+from skewkit.plan.placeholders import is_placeholder
 from skewkit.plan.values import from_jsonable, hashable, to_jsonable
 
 FORMAT = 1
@@ -270,7 +271,8 @@ def profile_text(profile: KeyProfile) -> str:
         lines.append(f"  null  {_share(profile.nulls, profile.rows)}  {profile.nulls:,.0f}")
     for h in profile.heavy[:_SHOWN]:
         bounds = "" if h.low == h.high else f"  ({h.low:,.0f} to {h.high:,.0f})"
-        lines.append(f"  {key_text(h.key)}  {_share(h.estimate, profile.rows)}  {h.estimate:,.0f}{bounds}")
+        empty = "  (a placeholder?)" if any(map(is_placeholder, h.key)) else ""
+        lines.append(f"  {key_text(h.key)}  {_share(h.estimate, profile.rows)}  {h.estimate:,.0f}{bounds}{empty}")
     if len(profile.heavy) > _SHOWN:
         lines.append(f"  ... and {len(profile.heavy) - _SHOWN} more heavy keys")
     if not profile.heavy:

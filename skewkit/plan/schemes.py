@@ -11,7 +11,7 @@ import numpy.typing as npt
 from skewkit.partitioners.lpt import longest_first
 from skewkit.partitioners.optimal_choices import optimal_choices
 from skewkit.partitioners.wrap_around import water_level, wrap_around
-from skewkit.plan.load import KeyLoad
+from skewkit.plan.load import HeavyLoad, KeyLoad
 
 Floats = npt.NDArray[np.float64]
 Parts = list[tuple[int, float]]
@@ -34,9 +34,15 @@ class Placement:
 
 
 def _start(load: KeyLoad, partitions: int, whole: Collection[int] = ()) -> Placement:
-    """Nothing placed yet but the keys that are not cut: the longest first, each on the emptiest partition."""
+    """Nothing placed yet but the keys that are not cut: the longest first, each on the emptiest partition.
+
+    Keys that come in equal pieces are placed before them, each piece on the emptiest partition without one.
+    """
     place = Placement(np.zeros(partitions), [[] for _ in load.heavy], np.zeros(len(load.tail), dtype=np.int32))
-    uncut = [i for i, h in enumerate(load.heavy) if not h.divisible or i in whole]
+    for i in sorted((i for i, h in enumerate(load.heavy) if h.pieces), key=lambda i: -_piece(load.heavy[i])):
+        emptiest = np.argsort(place.loads, kind="stable")[: load.heavy[i].pieces]
+        place.put(i, [(int(p), _piece(load.heavy[i])) for p in emptiest])
+    uncut = [i for i, h in enumerate(load.heavy) if not h.pieces and (not h.divisible or i in whole)]
     for i, target in zip(uncut, longest_first([load.heavy[i].weight for i in uncut], place.loads), strict=True):
         place.put(i, [(int(target), load.heavy[i].weight)])
     return place
@@ -50,7 +56,11 @@ def _tail(load: KeyLoad, place: Placement, *, on_top: bool = True) -> None:
 
 
 def _cut(load: KeyLoad) -> list[int]:
-    return [i for i, h in enumerate(load.heavy) if h.divisible]
+    return [i for i, h in enumerate(load.heavy) if h.divisible and not h.pieces]
+
+
+def _piece(heavy: HeavyLoad) -> float:
+    return heavy.weight / heavy.pieces
 
 
 def wrap(load: KeyLoad, partitions: int, epsilon: float) -> Placement:
@@ -61,7 +71,7 @@ def wrap(load: KeyLoad, partitions: int, epsilon: float) -> Placement:
     * At most len(heavy) + n - 1 pieces.
     """
     mean = load.total / partitions
-    small = {i for i, h in enumerate(load.heavy) if h.weight <= mean / 2}
+    small = {i for i, h in enumerate(load.heavy) if h.weight <= mean / 2 and not h.pieces}
     place = _wrap(load, partitions, small)
     if small and place.loads.max() > 1.005 * mean:
         place = min(place, _wrap(load, partitions, set()), key=lambda p: float(p.loads.max()))

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable, Sequence
-from heapq import heappop, heappush
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,7 +14,10 @@ from skewkit.hashing.keys import Keys
 from skewkit.partitioners import PARTITIONERS, Partitioner
 from skewkit.partitioners.base import weights_of
 from skewkit.partitioners.checks import Floats, non_negative, whole_number
+from skewkit.simulator.events import ChangeCapacity, Event, in_order
 from skewkit.simulator.queues import departures
+from skewkit.simulator.routing import route_and_report, route_in_bulk
+from skewkit.simulator.speeds import Speeds
 from skewkit.simulator.trace import Trace
 
 Numbers = Sequence[float] | npt.NDArray[Any]
@@ -28,10 +30,10 @@ def replay(
     sources: int = 1,
     seed: int = 0,
     weights: Numbers | None = None,
-    service_times: float | Numbers | None = None,
+    service_times: float | Numbers | Mapping[Any, float] | None = None,
     capacities: Numbers | None = None,
     arrivals: Numbers | None = None,
-    events: Sequence[Any] = (),
+    events: Iterable[Event] = (),
     **options: Any,
 ) -> Trace:
     """Send a stream through a scheme and return what happened.
@@ -41,7 +43,8 @@ def replay(
     Enough", Sections II-A and V-A. All sources share the seed of their hash functions.
 
     With service times every worker serves its messages in order of arrival. Schemes that learn from their
-    workers (`learns`) are told of each message as soon as it is done, before the next one is routed.
+    workers (`learns`) are told of each message as soon as it is done, before the next one is routed, and of the
+    time; their sources hear of their own messages only, from the same workers.
 
     Args:
         keys: (m,) keys of the stream, in order: an array, a sequence or an iterator.
@@ -50,53 +53,77 @@ def replay(
         sources: number of sources s.
         seed: seed of the scheme (with an instance: its own counts, and this is ignored).
         weights: (m,) weights, 1 each by default.
-        service_times: time per message at capacity 1: one number, or an array (m,).
+        service_times: time per message at capacity 1: one number, an array (m,), or a mapping from every key
+            of the stream to its time.
         capacities: (workers,) speeds; a message takes its service time divided by the worker's capacity.
         arrivals: (m,) times of arrival, not falling; by default one message per unit of time from 0 on, as in
             Nasir et al., "Load Balancing for Skewed Streams on Heterogeneous Clusters", Section IV.
-        events: none yet.
+        events: what happens to the workers (`ChangeCapacity`, `RemoveWorker`, `AddWorker`), each before the
+            first message that arrives at its time or later. Workers come and go only with schemes that allow it
+            (`elastic`).
         **options: options of the scheme (with a name only).
 
     Raises:
         ArgumentError: an unknown scheme or option, a number out of range, or arrays of the wrong length.
         ArgumentTypeError: `scheme` is neither a name nor an instance.
-        UnsupportedError: `events` is not empty.
+        UnsupportedError: workers come or go, and the scheme has a fixed number of them.
 
-    >>> from skewkit.simulator import streams
+    >>> from skewkit.simulator import RemoveWorker, streams
     >>> stream = streams.zipf(10_000, keys=1000, exponent=1.4, seed=1)
     >>> replay(stream, "two_choices", workers=20).imbalance > 0.05
     True
     >>> trace = replay(stream, "w_choices", workers=20, sources=5, service_times=19.0)
     >>> trace.imbalance < 0.002 and float(trace.utilisation.min()) > 0.9
     True
+    >>> trace = replay(stream, "fish", workers=20, events=[RemoveWorker(5000, 3)])
+    >>> 3 in trace.routes[:5000], 3 in trace.routes[5000:]
+    (True, False)
     """
-    if len(events):
-        raise UnsupportedError("events are for schemes that follow changing workers; there is none yet")
     count = whole_number("sources", sources)
     drafts = _instances(scheme, workers, count, seed, options)
     instances = [p.as_source(source, count) for source, p in enumerate(drafts)]
+    for p in instances[1:]:
+        p.share_workers(instances[0])
     if not isinstance(keys, (list, np.ndarray)):
         keys = np.asarray(keys) if hasattr(keys, "__array__") else list(keys)
     size = len(keys)
     amounts = weights_of(size, weights)
-    n = instances[0].workers
-    if service_times is None:
-        if capacities is not None or arrivals is not None:
-            raise ArgumentError("capacities and arrivals mean nothing without service_times; give them too")
-        return Trace(keys, amounts, _route(keys, amounts, instances), tuple(instances))
-    same_for_all = np.ndim(service_times) == 0
-    work = _times("service_times", np.full(size, service_times) if same_for_all else service_times, size)
-    speeds = _capacities(capacities, n)
+    first = instances[0]
+    happens = in_order(events, first.workers, first.active)
+    if not first.elastic and any(not isinstance(event, ChangeCapacity) for event in happens):
+        raise UnsupportedError(
+            f"{first.name!r} has a fixed number of workers; for workers that come and go use "
+            + ", ".join(repr(name) for name, known in PARTITIONERS.items() if known.elastic)
+        )
     came = np.arange(size, dtype=np.float64) if arrivals is None else _times("arrivals", arrivals, size)
     if np.any(np.diff(came) < 0.0):
         raise ArgumentError("arrivals fall somewhere; expected times in the order of the stream")
-    if instances[0].learns:
-        routes = _route_and_report(keys, amounts, instances, came, work, speeds)
+    if service_times is None:
+        if capacities is not None or any(isinstance(event, ChangeCapacity) for event in happens):
+            raise ArgumentError("capacities mean nothing without service_times; give them too")
+        if arrivals is not None and not happens:
+            raise ArgumentError("arrivals mean nothing without service_times; give them too")
+        routes = route_in_bulk(keys, amounts, instances, came, happens)
+        return Trace(keys, amounts, routes, tuple(instances))
+    work = _times("service_times", _work(service_times, keys), size)
+    speeds = Speeds(_capacities(capacities, first.workers), happens)
+    if first.learns:
+        routes = route_and_report(keys, amounts, instances, came, work, speeds, happens)
     else:
-        routes = _route(keys, amounts, instances)
-    services = work / speeds[routes]
-    left = departures(routes, came, services, n)
-    return Trace(keys, amounts, routes, tuple(instances), came, services, left)
+        routes = route_in_bulk(keys, amounts, instances, came, happens)
+    left, services = departures(routes, came, work, speeds)
+    return Trace(keys, amounts, routes, tuple(instances), came, services, left, speeds)
+
+
+def _work(service_times: float | Numbers | Mapping[Any, float], keys: Keys) -> Any:
+    """Return the service time of every message."""
+    if isinstance(service_times, Mapping):
+        listed = keys.tolist() if isinstance(keys, np.ndarray) else keys
+        missing = [key for key in listed if key not in service_times]
+        if missing:
+            raise ArgumentError(f"service_times has no time for the key {missing[0]!r}; expected one for every key")
+        return [service_times[key] for key in listed]
+    return np.full(len(keys), service_times) if np.ndim(service_times) == 0 else service_times
 
 
 def _instances(
@@ -129,33 +156,3 @@ def _capacities(capacities: Numbers | None, workers: int) -> Floats:
     if speeds.size != workers or not np.all(speeds > 0.0):
         raise ArgumentError(f"found {speeds.size} capacities; expected {workers}, one per worker, above zero")
     return speeds
-
-
-def _route(keys: Keys, weights: Floats, instances: list[Partitioner]) -> npt.NDArray[np.int32]:
-    """Route without feedback: every source its own part of the stream in one go."""
-    routes = np.empty(len(keys), dtype=np.int32)
-    for source, instance in enumerate(instances):
-        turns = slice(source, None, len(instances))
-        routes[turns] = instance.route_many(keys[turns], weights[turns])
-    return routes
-
-
-def _route_and_report(
-    keys: Keys, weights: Floats, instances: list[Partitioner], arrivals: Floats, work: Floats, speeds: Floats
-) -> npt.NDArray[np.int32]:
-    """Route message by message; a source hears of its messages that are done when the next one arrives."""
-    routes = np.empty(len(keys), dtype=np.int32)
-    free = np.zeros(speeds.size)  # when each worker will have done all it has
-    running: list[tuple[float, int]] = []  # (time of departure, message)
-    for message, (key, weight) in enumerate(zip(keys, weights.tolist(), strict=True)):
-        now = float(arrivals[message])
-        while running and running[0][0] <= now:
-            done, earlier = heappop(running)
-            worker = int(routes[earlier])
-            instance = instances[earlier % len(instances)]
-            instance.observe(worker, keys[earlier], float(work[earlier] / speeds[worker]), done)
-        worker = instances[message % len(instances)].route(key, weight)
-        routes[message] = worker
-        free[worker] = max(now, free[worker]) + work[message] / speeds[worker]
-        heappush(running, (float(free[worker]), message))
-    return routes

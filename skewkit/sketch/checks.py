@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from skewkit.errors import ArgumentError, ArgumentTypeError
+from skewkit.errors import ArgumentError, ArgumentTypeError, nearest
 
 Floats = npt.NDArray[np.float64]
 
@@ -58,14 +58,28 @@ def real_number(
     return number
 
 
-def switch(name: str, value: Any) -> bool:
-    """Return `value` as a bool.
+def one_of(name: str, value: Any, valid: Sequence[str]) -> str:
+    """Return `value`, which must be one of the words in `valid`.
 
     Raises:
-        ArgumentTypeError: `value` is neither True nor False.
+        ArgumentError: it is not.
 
-    >>> switch("literal", False)
-    False
+    >>> one_of("assignment", "load", ("wait", "load"))
+    'load'
+    """
+    if not isinstance(value, str) or value not in valid:
+        raise ArgumentError(f"{name} is {value!r}; {nearest(str(value), valid)}")
+    return value
+
+
+def switch(name: str, value: Any) -> bool:
+    """Return `value`, which must be True or False.
+
+    Raises:
+        ArgumentTypeError: it is neither.
+
+    >>> switch("idle", True)
+    True
     """
     if not isinstance(value, (bool, np.bool_)):
         raise ArgumentTypeError(f"{name} is {value!r}; expected True or False")

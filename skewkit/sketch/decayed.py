@@ -76,6 +76,11 @@ class Decayed(Generic[S]):
         """All weight added, decayed."""
         return self.sketch.total
 
+    @property
+    def full(self) -> bool:
+        """Whether the epoch is full: the next message decays the weights before it is counted."""
+        return self._left == 0
+
     def _turn(self) -> None:
         """Begin a new epoch if the present one is full."""
         if self._left == 0:

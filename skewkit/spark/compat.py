@@ -6,6 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 import pyspark
 from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -57,6 +59,14 @@ def explained(df: DataFrame, mode: str = "COST") -> str:
 def physical_plan(df: DataFrame) -> str:
     """Return a frame's physical plan as text, or '' where it cannot be asked; no job is started."""
     return explained(df, "EXTENDED").rpartition("== Physical Plan ==")[2]
+
+
+def collected(df: DataFrame) -> list[npt.NDArray[Any]]:
+    """Return the columns of a frame of numbers without nulls as arrays; through Arrow from Spark 4.0 on."""
+    if VERSION >= (4, 0):
+        return [column.to_numpy() for column in df.toArrow().columns]
+    rows = df.collect()
+    return [np.array([row[i] for row in rows]) for i in range(len(df.columns))]
 
 
 def has_sql_functions(spark: SparkSession) -> bool:

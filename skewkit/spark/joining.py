@@ -2,142 +2,215 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import reduce
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from skewkit.plan.joinplan import JoinPlan
-from skewkit.plan.keyplan import KeyPlan
+from skewkit.plan.joinplan import Head, JoinPlan
+from skewkit.plan.joinrules import Side, opposite
 from skewkit.spark.compat import place
-from skewkit.spark.keys import Keys, Names, quoted
-from skewkit.spark.route import copies, salt, with_heavy_index, with_partition
+from skewkit.spark.joinsides import JoinKeys, sides_of
+from skewkit.spark.keys import Keys, Names
+from skewkit.spark.presence import group_of, with_presence
+from skewkit.spark.route import copies, listed, salt, with_heavy_index, with_partition
 
 _INT = (1 << 31) - 1
-INTEGERS = ("tinyint", "smallint", "int", "bigint")
-"""Key types that may differ between the sides, the narrower first."""
 
 
-@dataclass(frozen=True)
-class JoinKeys:
-    """The key columns of both sides, of equal types; `using` are their names where the join is by name."""
-
-    left: Keys
-    right: Keys
-    using: tuple[str, ...] | None
-    on: object
-    """What `DataFrame.join` takes as `on`."""
-
-
-def salted(left: DataFrame, right: DataFrame, keys: JoinKeys, plan: JoinPlan, *, shuffle_hash: bool) -> DataFrame:
+def salted(
+    left: DataFrame,
+    right: DataFrame,
+    keys: JoinKeys,
+    plan: JoinPlan,
+    *,
+    shuffle_hash: bool,
+    stored: Mapping[Side, bool],
+) -> DataFrame:
     """Return the join with the rows of hot keys spread over the partitions of the plan.
 
     Both sides are placed by one int, `packed = partition + n * (hash mod (2^31 - 1) / n)`, and joined on it, so
     that Spark sorts or hashes a single int and adds no exchange. The keys themselves are compared as a residual
     condition, written so that Spark does not take it for a second join key: equal hashes cost a comparison only.
+
+    The packed key is negative for rows of a hot key whose copies could come out although they met nobody;
+    `_without_copies` drops these behind the join.
     """
     names = Names(left, right)
-    l_names, r_names = names.of("l"), names.of("r")
-    l_frame, r_frame, l_keys, r_keys = _with_keys(left, right, keys, l_names, r_names)
-    no_null = ~r_keys.any_null
-    free = None
-    if plan.how == "left":
-        free = l_keys.any_null
-    else:
-        l_frame = l_frame.where(~l_keys.any_null)
-    l_side = _packed(l_frame, l_keys, plan, l_names, "left", free)
-    r_side = _packed(r_frame.where(no_null), r_keys, plan, r_names, "right", None)
+    sides = sides_of(left, right, keys, plan.rules.how, names)
+    l_rows = _Rows("left", sides.left, sides.left_keys, (right, keys.right), stored["left"])
+    r_rows = _Rows("right", sides.right, sides.right_keys, (left, keys.left), stored["right"])
+    if plan.rules.how in ("semi", "anti"):
+        return _tested(l_rows, r_rows, keys, plan, names, shuffle_hash=shuffle_hash)
+    l_side, r_side = _placed(l_rows, keys, plan, names), _placed(r_rows, keys, plan, names)
+    if shuffle_hash:
+        l_side, r_side = _hinted(l_side, r_side, plan)
+    l_packed, r_packed = F.col(names("l_packed")), F.col(names("r_packed"))
+    equal = (l_packed == r_packed) & keys.equal(sides.left_keys, sides.right_keys)
+    joined = l_side.join(r_side, equal, plan.rules.how)
+    joined = _without_copies(joined, l_rows, keys, plan, names)
+    joined = _without_copies(joined, r_rows, keys, plan, names)
+    return sides.finish(joined.drop(names("l_packed"), names("r_packed")))
+
+
+def broadcast_head(
+    left: DataFrame, right: DataFrame, keys: JoinKeys, plan: JoinPlan, head: Head, *, shuffle_hash: bool
+) -> DataFrame:
+    """Return the join in two branches: hot rows of one side to a broadcast of the other's, the rest by a shuffle.
+
+    Rows of the hot side whose null matches nothing go with the hot ones, past the shuffle.
+    """
+    names = Names(left, right)
+    how, hot_side = plan.rules.how, head.side
+    frames = {"left": (left, keys.left), "right": (right, keys.right)}
+    hot_rows: dict[str, DataFrame] = {}
+    rest: dict[str, DataFrame] = {}
+    for side, (frame, side_keys) in frames.items():
+        found = with_heavy_index(frame, side_keys, head.keys, names)
+        hot = F.col(names("heavy")) >= 0
+        unmatched = keys.unmatched(side_keys)
+        if side == hot_side and unmatched is not None:
+            hot = hot | unmatched
+        hot_rows[side] = found.where(hot).drop(names("hash"), names("heavy"))
+        rest[side] = found.where(~hot).drop(names("hash"), names("heavy"))
+    hot_rows[opposite(hot_side)] = F.broadcast(hot_rows[opposite(hot_side)])
+    if shuffle_hash:
+        rest["left"], rest["right"] = _hinted(rest["left"], rest["right"], plan)
+    branches = [rows["left"].join(rows["right"], keys.on, how) for rows in (hot_rows, rest)]  # type: ignore[arg-type]
+    return branches[0].unionAll(branches[1])
+
+
+def _hinted(left: DataFrame, right: DataFrame, plan: JoinPlan) -> tuple[DataFrame, DataFrame]:
+    """Return both sides, the build side with the hint for a shuffled hash join."""
+    if plan.build == "left":
+        return left.hint("shuffle_hash"), right
+    return left, right.hint("shuffle_hash")
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """One side's frame and keys, the other side as the user gave it, and whether the frame is read from storage."""
+
+    side: Side
+    frame: DataFrame
+    keys: Keys
+    other: tuple[DataFrame, Keys]
+    stored: bool
+
+    def packed(self, names: Names) -> str:
+        """Return the name of the packed key."""
+        return names(f"{self.side[0]}_packed")
+
+
+def _tested(
+    l_rows: _Rows, r_rows: _Rows, keys: JoinKeys, plan: JoinPlan, names: Names, *, shuffle_hash: bool
+) -> DataFrame:
+    """Return a semi or anti join.
+
+    A key that the look-up answers needs no right row: where it is there, an anti join drops the left rows, and a
+    semi join keeps them by a witness, one made-up right row per partition, whose packed key is negative.
+    """
+    n, answered = plan.keys.partitions, any(grid.answered for grid in plan.grids)
+    l_side = _placed(l_rows, keys, plan, names)
+    if answered:
+        # Only the keys are needed, under names of their own, so that the witnesses can be put beside them.
+        helpers = [names(f"test{i}") for i in range(len(r_rows.keys.columns))]
+        frame = r_rows.frame.select(*(c.alias(h) for c, h in zip(r_rows.keys.columns, helpers, strict=True)))
+        own = Keys(tuple(F.col(h) for h in helpers), tuple(helpers), r_rows.keys.types)
+        r_rows = replace(r_rows, frame=frame, keys=own)
+    r_side = _with_packed(r_rows, keys, plan, names)
+    if answered and plan.rules.how == "semi":
+        nothing = [F.lit(None).cast(f.dataType).alias(f.name) for f in r_rows.frame.schema.fields]
+        witness = (F.col("id") - n).cast("int").alias(r_rows.packed(names))
+        r_side = r_side.unionAll(r_rows.frame.sparkSession.range(n).select(*nothing, witness))
+    r_side = place(r_side, n, F.col(r_rows.packed(names)))
     if shuffle_hash:
         r_side = r_side.hint("shuffle_hash")
-    pairs = zip(l_keys.columns, r_keys.columns, strict=True)
-    equal = reduce(Column.__and__, [(a >= b) & (a <= b) for a, b in pairs])
-    joined = l_side.join(r_side, (F.col(l_names("packed")) == F.col(r_names("packed"))) & equal, plan.how)
-    helpers = [n("packed") for n in (l_names, r_names)]
-    helpers += [n(f"key{i}") for n in (l_names, r_names) for i in range(len(l_keys.columns))]
-    return joined.drop(*helpers)
+    packed = F.col(l_rows.packed(names))
+    equal = keys.equal(l_rows.keys, r_rows.keys)
+    if answered:
+        equal = equal | (packed < 0)
+    return l_side.join(r_side, (packed == F.col(r_rows.packed(names))) & equal, plan.rules.how).drop(
+        l_rows.packed(names)
+    )
 
 
-def broadcast_head(left: DataFrame, right: DataFrame, keys: JoinKeys, head: KeyPlan, how: str) -> DataFrame:
-    """Return the join in two branches: hot left rows to a broadcast of the right side's hot rows, the rest natively.
-
-    Left rows with a null key match nothing, so an outer join sends them with the hot ones, past the shuffle.
-    """
-    names = Names(left, right)
-    l_frame = with_heavy_index(left, keys.left, head, names)
-    r_frame = with_heavy_index(right, keys.right, head, names)
-    hot = F.col(names("heavy")) >= 0
-    l_hot = hot | keys.left.any_null
-    helpers = (names("hash"), names("heavy"))
-
-    def join(l_rows: DataFrame, r_rows: DataFrame) -> DataFrame:
-        return l_rows.join(r_rows, keys.on, how)  # type: ignore[arg-type]
-
-    hot_rows = join(l_frame.where(l_hot).drop(*helpers), F.broadcast(r_frame.where(hot).drop(*helpers)))
-    rest = join(l_frame.where(~l_hot).drop(*helpers), r_frame.where(~hot).drop(*helpers))
-    return hot_rows.unionAll(rest)
+def _placed(rows: _Rows, keys: JoinKeys, plan: JoinPlan, names: Names) -> DataFrame:
+    """Return one side with its packed key, placed by it."""
+    return place(_with_packed(rows, keys, plan, names), plan.keys.partitions, F.col(rows.packed(names)))
 
 
-def _packed(df: DataFrame, keys: Keys, plan: JoinPlan, names: Names, side: str, free: Column | None) -> DataFrame:
-    """Return the frame, placed, with its packed key; rows of keys that the other side splits are copied."""
-    n = plan.keys.partitions
-    split_here = [split == side for split in plan.split]
-    salted_here = any(split_here) or free is not None
-    found = with_heavy_index(df, keys, plan.keys, names)
-    target = with_partition(found, plan.keys, names, salt(df, keys) if salted_here else None, free=free)
-    if not all(split_here):
-        every = F.explode(copies(plan.keys, names, split_here)).alias(names("copy"))
-        target = target.select("*", every).drop(names("partition")).withColumnRenamed(names("copy"), names("partition"))
-    tag = F.pmod(F.col(names("hash")), F.lit(_INT // n)).cast("int")
+def _with_packed(rows: _Rows, keys: JoinKeys, plan: JoinPlan, names: Names) -> DataFrame:
+    """Return one side with its packed key; rows of stripes with several targets are copied."""
+    n, how, side = plan.keys.partitions, plan.rules.how, rows.side
+    route, lists = plan.route(side)
+    df, free = rows.frame, keys.unmatched(rows.keys)
+    if free is not None and not _stays(how, side):
+        df, free = df.where(~free), None
+    df = with_heavy_index(df, rows.keys, plan.keys, names)
+    df, free, marked = _answered(df, rows, keys, plan, names, free)
+    spread = free is not None or any(len(h.parts) > 1 for h in route.heavy)
+    row_hash = salt(rows.frame, rows.keys, stored=rows.stored) if spread else None
+    df = with_partition(df, route, names, row_hash, free=free)
+    if len(lists) > n:
+        df = copies(df, lists, names)
+    partition = F.col(names("partition"))
+    group = group_of(F.col(names("hash")), n)
+    packed = partition - F.lit(n) - group
+    checked = [grid.checked for grid in plan.grids]
+    if marked is not None:
+        packed = F.when(marked, partition - F.lit(n)).otherwise(packed)
+    elif any(checked):
+        packed = F.when(listed(checked, F.col(names("heavy"))), partition + group).otherwise(packed)
     # Never null, and Spark shall know it: else it infers `packed is not null` and computes all of this twice.
-    packed = F.coalesce(F.col(names("partition")) + F.lit(n) * tag, F.lit(0)).alias(names("packed"))
-    helpers = [names(role) for role in ("hash", "heavy", "row", "partition")]
-    return place(target.select("*", packed).drop(*helpers), n, F.col(names("packed")))
+    packed = F.coalesce(packed, F.lit(0)).alias(rows.packed(names))
+    return df.select("*", packed).drop(*(names(role) for role in ("hash", "heavy", "row", "partition", "there")))
 
 
-def _with_keys(
-    left: DataFrame, right: DataFrame, keys: JoinKeys, l_names: Names, r_names: Names
-) -> tuple[DataFrame, DataFrame, Keys, Keys]:
-    """Return both frames with keys that can be told apart by name after the join.
+def _answered(
+    df: DataFrame, rows: _Rows, keys: JoinKeys, plan: JoinPlan, names: Names, free: Column | None
+) -> tuple[DataFrame, Column | None, Column | None]:
+    """Return the frame without the rows that a look-up decides, which rows are free, and which meet a witness."""
+    answered = [grid.answered for grid in plan.grids]
+    if not any(answered):
+        return df, free, None
+    wanted = listed(answered, F.col(names("heavy")))
+    if rows.side == "right":
+        return df.where(~wanted), free, None
+    group = F.when(wanted, group_of(F.col(names("hash")), plan.keys.partitions))
+    df = with_presence(df, group, rows.keys, rows.other, keys, plan.keys, answered, names)
+    found = F.col(names("there")).isNotNull()
+    if plan.rules.how == "semi":
+        return df.where(~wanted | found), free, wanted
+    return df.where(~found), wanted if free is None else free | wanted, None
 
-    By name (USING), the result has each key once, first, from the left: the left frame is put in that order and
-    the right frame's keys are renamed. By condition, both keep their columns and get copies of the keys.
-    All other columns stay the very same ones, so that `left["x"]` and aliases work on the result.
+
+def _without_copies(joined: DataFrame, rows: _Rows, keys: JoinKeys, plan: JoinPlan, names: Names) -> DataFrame:
+    """Return the joined frame without copied rows of this side that met nobody, though they should come out once.
+
+    Where the key is on the other side, every copied row has a match somewhere, so that a copy without one is
+    dropped. Where it is not, one copy of a row comes out, the one on the first partition of its stripe. Only rows
+    without a match ask whether the key is there.
     """
-    width = range(len(keys.left.columns))
-    if keys.using is None:
-        l_copies, r_copies = ([n(f"key{i}") for i in width] for n in (l_names, r_names))
-        l_frame = left.select("*", *(c.alias(k) for c, k in zip(keys.left.columns, l_copies, strict=True)))
-        r_frame = right.select("*", *(c.alias(k) for c, k in zip(keys.right.columns, r_copies, strict=True)))
-        return l_frame, r_frame, keys.left.renamed(l_copies), keys.right.renamed(r_copies)
-    r_frame = right
-    for i, name in enumerate(keys.using):
-        r_frame = r_frame.withColumnRenamed(_actual(right, name), r_names(f"key{i}"))
-    r_keys = keys.right.renamed([r_names(f"key{i}") for i in width])
-    # Both sides hash and compare their keys in the common type.
-    return _keys_first(left, keys.using, l_names), r_frame, keys.left, _cast(r_keys)
+    n, checked = plan.keys.partitions, [grid.checked for grid in plan.grids]
+    if not any(checked) or not plan.rules.keeps(rows.side):
+        return joined
+    other = "r" if rows.side == "left" else "l"
+    packed = F.col(rows.packed(names))
+    alone = (packed < 0) & F.col(names(f"{other}_packed")).isNull()
+    group = F.when(alone, packed - F.pmod(packed, F.lit(n)))
+    looked = with_presence(joined, group, rows.keys, rows.other, keys, plan.keys, checked, names)
+    firsts = [
+        stripe.targets[0] - n * (heavy.hash % (_INT // n) + 1)
+        for heavy, grid in zip(plan.keys.heavy, plan.grids, strict=True)
+        if grid.checked
+        for stripe in (grid.left if rows.side == "left" else grid.right)
+    ]
+    first = packed.isin(firsts) & F.col(names("there")).isNull()
+    return looked.where(~F.coalesce(alone, F.lit(False)) | first).drop(names("there"))
 
 
-def _cast(keys: Keys) -> Keys:
-    columns = tuple(c.cast(t) if t in INTEGERS else c for c, t in zip(keys.columns, keys.types, strict=True))
-    return replace(keys, columns=columns)
-
-
-def _actual(df: DataFrame, name: str) -> str:
-    return next((c for c in df.columns if c == name), next(c for c in df.columns if c.lower() == name.lower()))
-
-
-def _keys_first(df: DataFrame, using: Sequence[str], names: Names) -> DataFrame:
-    actual = [_actual(df, name) for name in using]
-    if df.columns[: len(actual)] == actual:
-        return df
-    if len({name.lower() for name in df.columns}) == len(df.columns):
-        rest = [name for name in df.columns if name not in actual]
-        return df.select(*(F.col(quoted(name)) for name in (*actual, *rest)))
-    # Some other columns share a name and cannot be selected by it: move the keys alone.
-    moved = [names(f"moved{i}") for i in range(len(actual))]
-    for name, helper in zip(actual, moved, strict=True):
-        df = df.withColumnRenamed(name, helper)
-    keys = [F.col(helper).alias(name) for name, helper in zip(actual, moved, strict=True)]
-    return df.select(*keys, "*").drop(*moved)
+def _stays(how: str, side: Side) -> bool:
+    """Whether rows that match nothing come out of the join; a semi join keeps a side, but not those."""
+    return side in {"left": ("left",), "right": ("right",), "full": ("left", "right"), "anti": ("left",)}.get(how, ())

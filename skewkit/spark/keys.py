@@ -6,6 +6,7 @@ import math
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import reduce
 from typing import Any
 
 from pyspark.errors import AnalysisException
@@ -34,6 +35,8 @@ class Keys:
     """CHAR types among the keys, which Spark pads in comparisons."""
     computed: bool = False
     """Whether a key was given as a Column, and not by name."""
+    given: tuple[str, ...] = ()
+    """The types before a cast; empty where there was none."""
 
     @property
     def hash(self) -> Column:
@@ -43,14 +46,29 @@ class Keys:
     @property
     def any_null(self) -> Column:
         """Whether any key column is null."""
-        test = self.columns[0].isNull()
-        for column in self.columns[1:]:
-            test = test | column.isNull()
-        return test
+        return self.null_in([True] * len(self.columns))
+
+    def null_in(self, unsafe: Sequence[bool]) -> Column:
+        """Whether any of the key columns that `unsafe` marks is null; there must be one."""
+        tests = [column.isNull() for column, wanted in zip(self.columns, unsafe, strict=True) if wanted]
+        return reduce(lambda a, b: a | b, tests)
+
+    def cast(self, types: Sequence[str]) -> Keys:
+        """Return the keys cast to other types, where they differ."""
+        pairs = zip(self.columns, self.types, types, strict=True)
+        columns = tuple(c if old == new else c.cast(new) for c, old, new in pairs)
+        return replace(self, columns=columns, types=tuple(types), given=self.given or self.types)
 
     def renamed(self, names: Sequence[str]) -> Keys:
-        """Return keys of the same types that are found under other names."""
-        return replace(self, columns=tuple(F.col(quoted(n)) for n in names), names=tuple(names), computed=False)
+        """Return keys of the same types that are found under other names, cast as these are."""
+        plain = replace(
+            self,
+            columns=tuple(F.col(quoted(n)) for n in names),
+            names=tuple(names),
+            types=self.given or self.types,
+            computed=False,
+        )
+        return plain.cast(self.types) if self.given else plain
 
 
 def find_keys(df: DataFrame, keys: Sequence[KeyLike], *, what: str = "key", literal: bool = False) -> Keys:

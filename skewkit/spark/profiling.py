@@ -12,9 +12,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import DataType
 
 from skewkit.plan.profile import HeavyKey, KeyProfile
-from skewkit.spark.compat import explained
 from skewkit.spark.keys import Keys, plain
-from skewkit.spark.size import guess_rows
 
 SEED = 20151
 _BUCKETS_PER_PARTITION = 32
@@ -45,17 +43,29 @@ class Found:
     distinct: float | None
 
 
-def auto_fraction(df: DataFrame, wanted: float) -> float:
-    """Return the fraction of rows that makes a sample of about `wanted` rows, 1.0 where that is most of them."""
-    rows = guess_rows(explained(df))
+def auto_fraction(rows: int | None, wanted: float) -> float:
+    """Return the fraction that makes about `wanted` of `rows` rows; 1.0 where that is most of them, or not known.
+
+    >>> auto_fraction(1000, 10), auto_fraction(1000, 600), auto_fraction(None, 10)
+    (0.01, 1.0, 1.0)
+    """
     if not rows or wanted >= rows / 2:
         return 1.0
     return wanted / rows
 
 
+def bucket_count(partitions: int) -> int:
+    """Return in how many hash buckets the tail is counted: a power of two, 32 or more per partition.
+
+    >>> bucket_count(3), bucket_count(32)
+    (128, 1024)
+    """
+    return min(_MOST_BUCKETS, 1 << math.ceil(math.log2(_BUCKETS_PER_PARTITION * partitions)))
+
+
 def profile(tasks: Sequence[Task], partitions: int, wanted: float) -> list[Found]:
     """Profile every frame in one query; a sample that came out far too small is taken again, once."""
-    buckets = min(_MOST_BUCKETS, 1 << math.ceil(math.log2(_BUCKETS_PER_PARTITION * partitions)))
+    buckets = bucket_count(partitions)
     rows = _collect(tasks, partitions, buckets)
     found = [_found(task, rows[i], partitions, buckets) for i, task in enumerate(tasks)]
     again = [i for i, (t, f) in enumerate(zip(tasks, found, strict=True)) if _too_small(t, f.profile, wanted)]

@@ -12,9 +12,7 @@ from pyspark.sql.types import StructField
 
 from skewkit.plan.alias import SCALE
 from skewkit.plan.keyplan import KeyPlan
-from skewkit.spark.compat import physical_plan
 from skewkit.spark.keys import Keys, Names, has_fixed_hash, quoted
-from skewkit.spark.physical import against_reading_twice
 
 _LOW32 = (1 << 32) - 1
 _FEW = 3
@@ -42,19 +40,28 @@ def with_partition(
 ) -> DataFrame:
     """Return the frame with an int column `partition`; it needs the columns of `with_heavy_index`.
 
-    `row_hash` salts the heavy keys: the same row always goes the same way. Without one, heavy keys go where their
-    tail bucket goes. Rows for which `free` is true may go anywhere and are spread as the plan's `spread` says.
+    `row_hash` salts the heavy keys: the same row always goes the same way. Without one, a heavy key goes whole to
+    the first of its parts. Rows for which `free` is true may go anywhere and are spread as the plan's `spread` says.
     """
     tail = _element(plan.buckets, "int", F.pmod(F.col(names("hash")), F.lit(len(plan.buckets))))
     spans, table = plan.draws
-    if row_hash is None or not table:
+    if not table:
         return df.select("*", tail.alias(names("partition")))
+    if row_hash is None:
+        heavy = F.col(names("heavy"))
+        first = _element([h.parts[0][0] for h in plan.heavy], "int", heavy)
+        return df.select(
+            "*", (F.when(heavy >= 0, first).otherwise(tail) if plan.heavy else tail).alias(names("partition"))
+        )
     # One column per step, so that Spark computes each once instead of repeating it wherever it is used.
     index = F.col(names("heavy"))
     if free is not None and plan.spread:
         index = F.when(free, len(plan.heavy)).otherwise(index)
-    df = df.select("*", row_hash.alias(names("row")), index.alias(names("draw")))
-    row, index = F.col(names("row")), F.col(names("draw"))
+    df = df.select("*", index.alias(names("draw")))
+    index = F.col(names("draw"))
+    # Most rows are of the tail, and nobody asks for their salt.
+    df = df.select("*", F.when(index >= 0, row_hash).alias(names("row")))
+    row = F.col(names("row"))
     packed_span = _element([start << 32 | length for start, length in spans], "bigint", index)
     df = df.select("*", F.when(index >= 0, packed_span).alias(names("span")))
     start, length = F.shiftright(names("span"), 32), F.col(names("span")).bitwiseAND(F.lit(_LOW32))
@@ -67,30 +74,29 @@ def with_partition(
     return df.drop(names("draw"), names("span"), names("entry"))
 
 
-def copies(plan: KeyPlan, names: Names, split_here: Sequence[bool]) -> Column:
-    """Return an array column with every partition that a row has to be in.
+def listed(flags: Sequence[bool], index: Column) -> Column:
+    """Return whether a row's heavy index is one that `flags` marks; false for rows of the tail."""
+    if all(flags):
+        return index >= 0
+    return F.when(index >= 0, _element([int(flag) for flag in flags], "int", index) == 1).otherwise(F.lit(False))
 
-    That is its own `partition`, but all of the key's partitions for a heavy key that the other side splits.
+
+def copies(df: DataFrame, lists: Sequence[Sequence[int]], names: Names) -> DataFrame:
+    """Return the frame with a row for every partition in `lists[partition]`, and that as its `partition`.
+
+    The lists are one literal, so that a row with a single partition costs a look-up, too, and makes no array.
     """
-    heavy, one = F.col(names("heavy")), F.array(F.col(names("partition")))
-    lists: dict[tuple[int, ...], int] = {}
-    which = [
-        -1 if here else lists.setdefault(tuple(p for p, _ in h.parts), len(lists))
-        for h, here in zip(plan.heavy, split_here, strict=True)
-    ]
-    if not lists:
-        return one
-    number = F.when(heavy >= 0, _element(which, "int", heavy))
-    copied = _element([list(parts) for parts in lists], "array<int>", number)
-    return F.when(number >= 0, copied).otherwise(one)
+    targets = _element([list(each) for each in lists], "array<int>", F.col(names("partition")))
+    copied = df.select("*", F.explode(targets).alias(names("copy"))).drop(names("partition"))
+    return copied.withColumnRenamed(names("copy"), names("partition"))
 
 
-def salt(df: DataFrame, keys: Keys, *, first: Sequence[Column] = (), most: int = 8) -> Column:
+def salt(df: DataFrame, keys: Keys, *, stored: bool, first: Sequence[Column] = (), most: int = 8) -> Column:
     """Return the 64-bit hash of a row's content: of `first`, then of up to `most` columns, likely distinct ones first.
 
     * Maps and variants have no hash in Spark and are left out; columns whose name is there twice as well.
     * Where the frame has next to nothing but the keys, rows of a hot key are alike, and content would leave them
-      together. Then the row's position is hashed too: in its input split, where the frame is read from storage, so
+      together. Then the row's position is hashed too: in its input split, where the frame is `stored`, so
       that a task that runs again finds it again; else the number of the input partition, whose rows a re-run task
       finds again, in whatever order.
     """
@@ -101,8 +107,6 @@ def salt(df: DataFrame, keys: Keys, *, first: Sequence[Column] = (), most: int =
     hashed = [c for c in first if has_fixed_hash(df.select(c).schema[0].dataType)]
     content = [*hashed, *(F.col(quoted(f.name)) for f in usable[:most])]
     if len(others) <= _FEW:
-        physical = physical_plan(df)
-        stored = against_reading_twice(physical) is None and "InMemoryTableScan" not in physical
         content.append(F.monotonically_increasing_id() if stored else F.spark_partition_id())
     return F.xxhash64(*content)
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from pyspark.sql.types import ArrayType, DataType, DecimalType, MapType, StructType
+
 _SIZE = re.compile(r"Statistics\(sizeInBytes=([\d.E+]+) (B|KiB|MiB|GiB|TiB|PiB|EiB)(?:, rowCount=([\d.E+]+))?")
 _UNIT = {unit: 1024**power for power, unit in enumerate(("B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"))}
 _ATTRIBUTES = re.compile(r"\[([^\[\]]*)\]")
@@ -48,3 +50,23 @@ def _columns(line: str) -> int:
         return 1
     more = _MORE.search(attributes.group(1))
     return attributes.group(1).count(",") + 1 + (int(more.group(1)) if more else 0)
+
+
+_BYTES = {"boolean": 1, "byte": 1, "short": 2, "integer": 4, "float": 4, "date": 4, "string": 20, "binary": 20}
+
+
+def row_bytes(type_: DataType) -> float:
+    """Return the bytes that a value of a type takes, as a rule of thumb: 20 for text, one element for an array.
+
+    >>> row_bytes(spark.range(1).selectExpr("id", "'x' AS s").schema)
+    28.0
+    """
+    if isinstance(type_, StructType):
+        return sum((row_bytes(field.dataType) for field in type_.fields), 0.0)
+    if isinstance(type_, ArrayType):
+        return 16 + row_bytes(type_.elementType)
+    if isinstance(type_, MapType):
+        return 32 + row_bytes(type_.keyType) + row_bytes(type_.valueType)
+    if isinstance(type_, DecimalType):
+        return 8.0 if type_.precision <= 18 else 16.0
+    return float(_BYTES.get(type_.typeName(), 8))

@@ -17,7 +17,14 @@ from skewkit.partitioners import PARTITIONERS, Partitioner, planned
 from skewkit.simulator import streams
 
 # Options that bring a scheme's turning points into the range of short streams.
-SHORT = {"dkg": {"learning": 30, "mu": 3}, "wrap": {"first": 10, "mu": 3}, "d_choices": {"refresh": 0.1}}
+SHORT = {
+    "dkg": {"learning": 30, "mu": 3},
+    "wrap": {"first": 10, "mu": 3},
+    "d_choices": {"refresh": 0.1},
+    "fish": {"epoch": 20, "points": 3, "interval": 4.0},
+    "posg": {"window": 2, "tolerance": 0.5},
+    "consistent": {"virtual": 3, "slot": 5.0},
+}
 
 some = settings(max_examples=40, deadline=None)  # of each scheme
 every_scheme = pytest.mark.parametrize("name", PARTITIONERS)
@@ -283,10 +290,118 @@ def test_schemes_that_do_not_learn_ignore_reports(name):
     assert PARTITIONERS[name].learns or p.loads.tolist() == twin.loads.tolist()
 
 
+@every_scheme
+@some
+@given(stream=keys, workers=worker_counts, data=st.data())
+def test_reports_and_the_clock_keep_every_promise(name, stream, workers, data):
+    """Reports between messages: bulk is still one by one, and no route leaves the workers."""
+    one, many = make(name, workers), make(name, workers)
+    reports = data.draw(st.lists(st.tuples(st.integers(0, 150), st.floats(0, 9)), max_size=30))
+    due = defaultdict(list)
+    for position, took in reports:
+        due[position].append(took)
+    routes, now, done, start = [], 0.0, 0, 0
+    for position in sorted({*due, len(stream)}):
+        part = stream[start : min(position, len(stream))]
+        expected = [one.route(key) for key in part]
+        assert many.route_many(part).tolist() == expected
+        routes += expected
+        start += len(part)
+        for took in due[position]:  # a worker reports its messages in the order in which it got them
+            now += took
+            for p in (one, many):
+                p.tick(now)
+                if done < len(routes):
+                    p.observe(routes[done], stream[done], took, now)
+            done += 1
+    assert all(0 <= worker < workers for worker in routes)
+    assert one.loads.tolist() == np.bincount(routes, minlength=workers).tolist()
+    assert [one.choices(key) for key in ("hot", 1)] == [many.choices(key) for key in ("hot", 1)]
+    twin = pickle.loads(pickle.dumps(one))
+    assert twin.route_many(stream).tolist() == many.route_many(stream).tolist()
+
+
+@every_scheme
+def test_learners_refuse_reports_that_make_no_sense(name):
+    p = make(name)
+    if not p.learns:
+        return
+    for report in ((7, "a", 1.0, 1.0), (-1, "a", 1.0, 1.0), (0, "a", -1.0, 1.0), (0, "a", 1.0, float("nan"))):
+        with pytest.raises(ArgumentError):
+            p.observe(*report)
+    with pytest.raises(KeyTypeError):
+        p.observe(0, [], 1.0, 1.0)
+    with pytest.raises(ArgumentError):
+        p.tick(float("inf"))
+    with pytest.raises(ArgumentTypeError):
+        p.share_workers(make("key" if name != "key" else "shuffle"))
+
+
+@every_scheme
+@some
+@given(stream=keys, changes=st.lists(st.tuples(st.booleans(), st.integers(0, 9)), max_size=12), data=st.data())
+def test_workers_come_and_go_where_the_scheme_allows_it(name, stream, changes, data):
+    one, many = make(name, 4), make(name, 4)
+    assert one.active == (0, 1, 2, 3)
+    if not one.elastic:
+        for p, act in ((one, one.add_worker), (one, lambda: one.remove_worker(0))):
+            with pytest.raises(UnsupportedError, match=r"'fish'.*'shuffle'"):
+                act()
+            assert p.active == (0, 1, 2, 3)
+        return
+    routes = []
+    for come, number in changes:
+        for p in (one, many):
+            if come:
+                gone = sorted(set(range(p.workers)) - set(p.active))
+                back = gone[number % len(gone)] if gone and number % 2 else None
+                assert p.add_worker(back) in p.active
+            elif len(p.active) > 1:
+                p.remove_worker(p.active[number % len(p.active)])
+        part = data.draw(st.sampled_from([stream, stream[:7]]))
+        found = many.route_many(part).tolist()
+        assert [one.route(key) for key in part] == found
+        assert set(found) <= set(one.active) == set(many.active)
+        assert all(1 <= one.choices(key) <= len(one.active) for key in ("hot", 1))
+        routes += found
+        reached = defaultdict(set)
+        allowed = defaultdict(int)
+        for key in part:
+            reached[key].add(one.route(key))
+            allowed[key] = max(allowed[key], one.choices(key))
+        assert all(len(reached[key]) <= allowed[key] for key in reached)
+        routes += many.route_many(part).tolist()
+    assert one.loads.tolist() == many.loads.tolist() == np.bincount(routes, minlength=one.workers).tolist()
+
+
+@every_scheme
+def test_a_change_of_workers_that_makes_no_sense_is_refused(name):
+    p = make(name, 2)
+    if not p.elastic:
+        return
+    for call in (
+        lambda: p.remove_worker(2),
+        lambda: p.remove_worker(-1),
+        lambda: p.add_worker(0),
+        lambda: p.add_worker(5),
+    ):
+        with pytest.raises(ArgumentError):
+            call()
+    p.remove_worker(0)
+    with pytest.raises(ArgumentError, match="last one"):
+        p.remove_worker(1)
+    with pytest.raises(ArgumentError, match=r"\[0\]"):
+        p.add_worker(1)
+    assert p.add_worker() == 2
+    assert p.add_worker(0) == 0
+    assert p.active == (0, 1, 2)
+    assert p.loads.shape == (3,)
+
+
 def test_the_registry_names_every_scheme():
     assert all(issubclass(scheme, Partitioner) for scheme in PARTITIONERS.values())
     assert all(scheme.name == name for name, scheme in PARTITIONERS.items())
     for name in ("key", "shuffle", "two_choices", "round_robin", "d_choices", "w_choices", "power_of_two"):
         assert name in PARTITIONERS
-    for name in ("random_choices", "bounded_hash", "dkg", "wrap"):
+    for name in ("random_choices", "bounded_hash", "dkg", "wrap", "fish", "posg", "consistent"):
         assert name in PARTITIONERS

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from skewkit.errors import ArgumentError, ProfileError
 from skewkit.hashing.spark import xxhash64
-from skewkit.plan.joinplan import join_plan, rehashed
+from skewkit.plan.joinplan import rehashed
 from skewkit.plan.profile import HeavyKey, KeyProfile, empty_profile, named_heavy, profile_text
 
 BUCKETS = 16
@@ -130,24 +130,19 @@ def test_text_names_keys_nulls_and_the_rest(capsys):
     assert "no heavy key" in str(empty_profile(("k",), ("int",)))
 
 
+def test_hot_placeholders_are_reported():
+    text = str(exact_profile([0] * 60 + [7] * 30 + list(range(10, 20))))
+    lines = {line.split()[0]: line for line in text.splitlines()}
+    assert lines["0"].endswith("(a placeholder?)")
+    assert not lines["7"].endswith("(a placeholder?)")
+
+
 def test_a_profile_for_other_types_is_rehashed():
     profile = exact_profile([1] * 9 + [2])
     wider = rehashed(profile, ("bigint",))
     assert [h.hash for h in wider.heavy] == [xxhash64([1], ["bigint"]), xxhash64([2], ["bigint"])]
     assert sum(wider.tail) == sum(profile.tail)
     assert rehashed(profile, ("map<int,int>",)).heavy == ()
-
-
-def test_the_larger_side_of_a_key_is_split_where_the_join_allows_it():
-    left = exact_profile([1] * 50 + [2] * 5 + list(range(3, 48)), theta=0.05)
-    right = exact_profile([2] * 60 + list(range(3, 43)), theta=0.05)
-    inner = join_plan(left, right, 4, how="inner")
-    assert {h.key[0]: side for h, side in zip(inner.keys.heavy, inner.split, strict=True)} == {1: "left", 2: "right"}
-    outer = join_plan(left, right, 4, how="left")
-    assert set(outer.split) == {"left"}
-    assert sum(inner.keys.loads) == pytest.approx(
-        50 + 5 * 60 + sum(max(a, b) for a, b in zip(left.tail, right.tail, strict=True))
-    )
 
 
 def test_plot_draws_the_heavy_keys():

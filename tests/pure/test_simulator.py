@@ -181,7 +181,7 @@ def test_replay_refuses_nonsense(arguments, match):
 def test_replay_refuses_what_is_not_there():
     with pytest.raises(ArgumentTypeError):
         replay(["a"], 7, workers=2)
-    with pytest.raises(UnsupportedError):
+    with pytest.raises(ArgumentTypeError):
         replay(["a"], "key", workers=2, events=[1])
 
 

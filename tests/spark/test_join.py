@@ -1,6 +1,9 @@
 """`skew_join` returns the rows, columns and types of `DataFrame.join`; the salted plan shuffles each side once."""
 
+import re
+
 import pytest
+from pyspark.sql import Window
 from pyspark.sql import functions as F
 
 import skewkit
@@ -8,19 +11,7 @@ from skewkit.spark.compat import explained
 from skewkit.testing import assert_same_rows, partition_rows
 
 STRATEGIES = ["auto", "native", "broadcast_head", "salt"]
-ALL_HOWS = [
-    "inner",
-    "left",
-    "left_outer",
-    "right",
-    "rightouter",
-    "full",
-    "outer",
-    "semi",
-    "left_semi",
-    "anti",
-    "leftanti",
-]
+ALIASES = ["left_outer", "rightouter", "outer", "full_outer", "leftsemi", "left_anti"]
 
 
 @pytest.fixture(scope="module")
@@ -58,8 +49,8 @@ def test_hot_on_the_right_only(facts, dimension, strategy):
     assert_same_rows(skewkit.skew_join(dimension, facts, "k", "left"), dimension.join(facts, "k", "left"))
 
 
-@pytest.mark.parametrize("how", ALL_HOWS)
-def test_every_type_of_join_is_answered(facts, dimension, how):
+@pytest.mark.parametrize("how", ALIASES)
+def test_aliases_of_how(facts, dimension, how):
     joined = skewkit.skew_join(facts, dimension, "k", how)
     assert_same_rows(joined, facts.join(dimension, "k", how))
 
@@ -98,16 +89,223 @@ def test_self_join_by_alias(facts, strategy):
 
 
 @pytest.mark.parametrize("strategy", ["auto", "native"])
-def test_other_conditions_are_left_to_spark(facts, dimension, strategy):
+def test_conditions_without_an_equality_are_left_to_spark(facts, dimension, strategy):
     right = dimension.withColumnRenamed("k", "key")
-    for on in (
-        (F.col("k") == F.col("key")) & (F.col("v") > 50),
-        F.col("k").eqNullSafe(F.col("key")),
-        F.col("k") < F.col("key") - 155,
-    ):
-        joined = skewkit.skew_join(facts, right, on, "left", strategy=strategy)
-        assert_same_rows(joined, facts.join(right, on, "left"))
-        assert "native" in skewkit.explain(joined)
+    on = F.col("k") < F.col("key") - 155
+    joined = skewkit.skew_join(facts, right, on, "left", strategy=strategy)
+    assert_same_rows(joined, facts.join(right, on, "left"))
+    assert "native" in skewkit.explain(joined)
+
+
+KINDS = ["inner", "left", "right", "full", "semi", "anti"]
+
+
+def hot_frames(skewed, case):
+    """Return a left and a right frame of which key 0 is hot, or there, as the case says; 10 % null keys."""
+    many, few = skewed(1200), skewed(120, hot=0.0, nulls=0.1).withColumnRenamed("v", "w").drop("s")
+    one = few.limit(0).unionAll(few.sparkSession.range(1).selectExpr("0L k", "id w"))
+    return {
+        "left": (many, few.unionAll(one)),
+        "left, absent right": (many, few),
+        "right": (few.unionAll(one), many),
+        "right, absent left": (few, many),
+        "both": (many.where("v < 400"), skewed(300, hot=0.4).withColumnRenamed("v", "w").drop("s")),
+    }[case]
+
+
+CASES = ["left", "left, absent right", "right", "right, absent left"]
+SLOW = pytest.mark.slow
+
+
+@pytest.mark.parametrize("how", KINDS)
+@pytest.mark.parametrize("case", CASES)
+def test_hot_keys_in_every_type_of_join(skewed, how, case):
+    left, right = hot_frames(skewed, case)
+    joined = skewkit.skew_join(left, right, "k", how, strategy="salt")
+    assert_same_rows(joined, left.join(right, "k", how))
+    assert "salt" in skewkit.explain(joined)
+
+
+@pytest.mark.connect
+@pytest.mark.parametrize("how", KINDS)
+def test_both_sides_hot_in_every_type_of_join(skewed, how, adaptive):
+    left, right = hot_frames(skewed, "both")
+    joined = skewkit.skew_join(left, right, "k", how, strategy="salt")
+    assert_same_rows(joined, left.join(right, "k", how))
+
+
+@pytest.mark.parametrize("how", KINDS)
+@pytest.mark.parametrize("case", ["left, absent right", "right, absent left"])
+def test_a_profile_that_is_wrong_about_presence_changes_no_row(skewed, how, case):
+    """The profile says that both sides are hot in key 0, and the rows say something else."""
+    left, right = hot_frames(skewed, case)
+    wrong = skewkit.skew_profile(skewed(2000, hot=0.7), "k", partitions=8)
+    joined = skewkit.skew_join(left, right, "k", how, strategy="salt", left_profile=wrong, right_profile=wrong)
+    assert_same_rows(joined, left.join(right, "k", how))
+
+
+@pytest.mark.parametrize("how", KINDS)
+@pytest.mark.parametrize("case", ["both", pytest.param("left", marks=SLOW), pytest.param("right", marks=SLOW)])
+def test_null_safe_and_residual_conditions(skewed, how, case):
+    left, right = hot_frames(skewed, case)
+    right = right.toDF("key", *right.columns[1:])
+    a, b = left.columns[1], right.columns[1]
+    same, less = F.col("k") == F.col("key"), left[a] % 5 < right[b] % 7
+    ways = {
+        "null-safe": F.col("key").eqNullSafe(F.col("k")),
+        "residual": same & less,
+        "residual, as a list": [less, same],
+        "null-safe with residual": F.col("k").eqNullSafe(F.col("key")) & less,
+        "composite, null-safe in part": (F.col("k").eqNullSafe(F.col("key"))) & (left[a] % 2 == right[b] % 2),
+    }
+    for name, on in ways.items():
+        joined = skewkit.skew_join(left, right, on, how, partitions=5)
+        assert_same_rows(joined, left.join(right, on, how))
+        if how == "full" and "residual" in name:
+            assert "native: a full join keeps both sides' rows" in skewkit.explain(joined)
+
+
+def test_a_hot_null_is_spread_where_null_equals_null(skewed):
+    left = skewed(3000, hot=0.1, nulls=0.6)
+    right = skewed(40, hot=0.0, nulls=0.05).select(F.col("k").alias("key"), F.col("v").alias("w"))
+    on = left["k"].eqNullSafe(right["key"])
+    joined = skewkit.skew_join(left, right, on, "left", strategy="salt")
+    assert_same_rows(joined, left.join(right, on, "left"))
+    rows = partition_rows(joined)
+    assert max(rows) <= 1.5 * sum(rows) / 8
+
+
+TYPES = {
+    "int and bigint": ("int(k)", "k"),
+    "string and int": ("string(k)", "int(k)"),
+    "string and double": ("concat(k, '.0')", "double(k)"),
+    "decimals": ("cast(k as decimal(9,2))", "cast(k as decimal(20,0))"),
+    "decimal and int": ("cast(k as decimal(5,1))", "int(k)"),
+    "float and double": ("float(k) / 4", "double(k) / 4"),
+    "date and timestamp": ("date_add(date'2020-01-01', int(k))", "timestamp(date_add(date'2020-01-01', int(k)))"),
+    "date and string": ("date_add(date'2020-01-01', int(k))", "string(date_add(date'2020-01-01', int(k)))"),
+    "timestamps": ("timestamp_seconds(k)", "cast(timestamp_seconds(k) as timestamp_ntz)"),
+    "string and boolean": ("if(k = 0, 'true', 'false')", "k = 0"),
+    "arrays": ("array(int(k))", "array(k)"),
+}
+
+
+@pytest.mark.parametrize("ansi", ["true", pytest.param("false", marks=SLOW)])
+@pytest.mark.parametrize("types", TYPES)
+def test_keys_of_different_types_are_compared_as_spark_does(spark, skewed, types, ansi):
+    from tests.helpers import conf
+
+    with conf(spark, "spark.sql.ansi.enabled", ansi):
+        a, b = TYPES[types]
+        left = skewed(600, tail=40).selectExpr(f"{a} k", "v")
+        right = skewed(150, tail=40).selectExpr(f"{b} k", "v w")
+        for how, on in (("inner", left["k"] == right["k"]), ("full", "k")):
+            joined = skewkit.skew_join(left, right, on, how, strategy="salt", partitions=4)
+            assert_same_rows(joined, left.join(right, on, how))
+
+
+@pytest.mark.connect
+@pytest.mark.parametrize("how", ["inner", "left", "right", "full"])
+@pytest.mark.parametrize("on", [pytest.param("k", marks=SLOW), ["x", "k"]], ids=str)
+def test_references_after_a_join_by_name(skewed, how, on, connect):
+    """Spark hides the keys that do not show, but they can be named; all other columns stay the frames' own."""
+    left = skewed(300).selectExpr("v", "k", "v % 3 AS x", "s").alias("a")
+    right = skewed(300).selectExpr("v % 3 AS x", "k", "v AS w", "s").where("w % 2 = 0").alias("b")
+    right = right.selectExpr("nullif(x, 7) AS x", "k", "nullif(w, -1) AS w", "s").alias("b")
+    joined, plain = skewkit.skew_join(left, right, on, how, strategy="salt"), left.join(right, on, how)
+    picks = [
+        lambda frame: frame.select(left["k"], right["k"], "k"),
+        lambda frame: frame.select(left["s"], right["s"], right["w"], left["x"], right["x"]),
+        lambda frame: frame.select("a.k", "b.k", "b.w"),
+        lambda frame: frame.where(right["k"].isNull()),
+        lambda frame: frame.select("b.*"),
+    ]
+    for pick in picks:
+        assert_same_rows(pick(joined), pick(plain))
+
+
+@pytest.mark.parametrize("how", KINDS)
+def test_broadcast_head_in_every_type_of_join_that_can_have_it(skewed, how):
+    for case in ("left", "right"):
+        left, right = hot_frames(skewed, case)
+        if how == "full":
+            with pytest.raises(skewkit.UnsupportedError, match="keeps both sides"):
+                skewkit.skew_join(left, right, "k", how, strategy="broadcast_head")
+            continue
+        joined = skewkit.skew_join(left, right, "k", how, strategy="broadcast_head")
+        assert_same_rows(joined, left.join(right, "k", how))
+
+
+@pytest.mark.parametrize("how", KINDS)
+def test_the_salted_plan_of_every_type_of_join(spark, tmp_path, how):
+    """Each side is shuffled once; a look-up is a broadcast; no salt is random and nothing runs in Python."""
+    spark.range(4000).selectExpr("if(id % 2 = 0, 0, id % 97) AS k", "id AS v").write.parquet(str(tmp_path / "f"))
+    facts = spark.read.parquet(str(tmp_path / "f"))
+    few = facts.where("v % 40 = 0").withColumnRenamed("v", "w")
+    for left, right in ((facts, few), (few, facts)):
+        plan = explained(skewkit.skew_join(left, right, "k", how, strategy="salt"), "FORMATTED").partition("\n\n")[0]
+        lines = [line for line in plan.splitlines() if "Exchange" in line and "Broadcast" not in line]
+        looked_up = plan.count("BroadcastExchange")
+        assert len(lines) == 2 + looked_up, "a look-up groups the few hot keys before it is broadcast"
+        assert looked_up <= 2
+        assert not re.search(r"\brand|Python|Nested|Cartesian", plan)
+
+
+def hot_partition(joined, n=8):
+    rows = partition_rows(joined)
+    return max(rows) / (sum(rows) / n)
+
+
+@pytest.mark.parametrize("how", ["full", "right", "left"])
+def test_outer_joins_are_even_whichever_side_is_hot(skewed, how):
+    for case in ("left", "right", "right, absent left", "left, absent right"):
+        left, right = hot_frames(skewed, case)
+        joined = skewkit.skew_join(left, right, "k", how, strategy="salt")
+        if joined.count() > 600:
+            assert hot_partition(joined) <= 1.7, case
+
+
+def test_null_keys_are_spread_in_every_join_that_keeps_them(skewed):
+    left, right = skewed(3000, hot=0.0, nulls=0.8), skewed(3000, hot=0.0, nulls=0.8).withColumnRenamed("v", "w")
+    for how in ("left", "right", "full", "anti"):
+        joined = skewkit.skew_join(left, right, "k", how, strategy="salt").where("k IS NULL")
+        assert hot_partition(joined) <= 1.3, how
+
+
+SHAPES = {
+    "grouped": lambda f: f.groupBy("k").agg(F.max("v").alias("v")),
+    "repartitioned": lambda f: f.repartition(5, "k"),
+    "one file": lambda f: f.coalesce(1),
+    "window": lambda f: f.withColumn("v", F.row_number().over(Window.partitionBy("k").orderBy("v"))),
+    "joined": lambda f: f.join(f.select("k").distinct(), "k"),
+    "cached": lambda f: f.repartition(4, "k").cache(),
+}
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_shapes_that_adaptive_execution_never_splits(facts, dimension, shape):
+    left = SHAPES[shape](facts)
+    for how in ("inner", "full"):
+        joined = skewkit.skew_join(left, dimension, "k", how, strategy="salt")
+        assert_same_rows(joined, left.join(dimension, "k", how))
+        text = skewkit.explain(joined)
+        assert "adaptive execution" in text
+        if how == "full":
+            assert "never splits a full join" in text
+        elif shape in ("grouped", "repartitioned", "window", "joined", "cached"):
+            assert "splits only what was shuffled for this join" in text
+
+
+def test_a_chain_of_three_skew_joins_on_different_keys(facts, dimension):
+    sizes = facts.groupBy("s").agg(F.count("*").alias("n"))
+    more = facts.selectExpr("v % 50 AS w").distinct().withColumn("even", F.col("w") % 2 == 0)
+    joined, plain = facts.withColumn("w", F.col("v") % 50), facts.withColumn("w", F.col("v") % 50)
+    for other, on, how in ((dimension, "k", "full"), (sizes, "s", "left"), (more, "w", "right")):
+        joined = skewkit.skew_join(joined, other, on, how, strategy="salt")
+        plain = plain.join(other, on, how)
+    assert_same_rows(joined, plain)
+    window = Window.partitionBy("k").orderBy("v")
+    assert_same_rows(joined.withColumn("r", F.rank().over(window)), plain.withColumn("r", F.rank().over(window)))
 
 
 def test_column_order_and_duplicate_names(facts, dimension):

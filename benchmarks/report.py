@@ -1,0 +1,62 @@
+"""Timed runs, and the table that compares them: wall time, CPU seconds, makespan and the longest task."""
+
+import statistics
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from benchmarks.tasks import Task, longest_over_mean, read_tasks, total_makespan
+
+SLOTS = 32
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run: what of, in which way, its wall time in seconds, and when it ran (epoch ms)."""
+
+    case: str
+    way: str
+    wall: float
+    began: int
+    ended: int
+
+
+def timed(
+    spark: SparkSession, case: str, way: str, job: Callable[[], object], confs: Mapping[str, str] | None = None
+) -> Run:
+    """Run a job, planning included, under some confs that do not outlive it."""
+    for name, value in (confs or {}).items():
+        spark.conf.set(name, value)
+    try:
+        start, began = time.perf_counter(), int(time.time() * 1000)
+        job()
+        return Run(case, way, time.perf_counter() - start, began, int(time.time() * 1000))
+    finally:
+        for name in confs or {}:
+            spark.conf.unset(name)
+
+
+def print_report(runs: list[Run], log: Path, *, base: str, python: bool = False) -> None:
+    """Print one line per case and way, with ratios to the way `base`; every figure is a median over the runs.
+
+    `longest` is the longest task of the stage with the most CPU, over that stage's mean.
+    """
+    tasks = read_tasks(log)
+    found: dict[tuple[str, str], list[tuple[float, float, float, float]]] = {}
+    for run in runs:
+        mine: list[Task] = [task for task in tasks if run.began <= task.launched <= run.ended]
+        span = total_makespan(mine, SLOTS, python=python)
+        figures = run.wall, sum(t.cpu for t in mine), span, longest_over_mean(mine)
+        found.setdefault((run.case, run.way), []).append(figures)
+    medians = {key: [statistics.median(column) for column in zip(*rows, strict=True)] for key, rows in found.items()}
+    width = max(len(case) for case, _ in medians)
+    print(f"{'case':<{width}}  way              wall s   wall   CPU s    CPU  makespan s  makespan  longest")
+    for (case, way), (wall, cpu, span, longest) in medians.items():
+        plain = medians[case, base]
+        print(
+            f"{case:<{width}}  {way:<15} {wall:7.2f} {wall / plain[0]:6.2f} {cpu:7.2f} {cpu / plain[1]:6.2f} "
+            f"{span:11.2f} {span / plain[2]:9.2f} {longest:8.2f}"
+        )

@@ -1,0 +1,30 @@
+"""The session of a benchmark: its event log is kept, so that tasks can be counted afterwards."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from skewkit.testing import local_session
+
+PARTITIONS = 32
+
+
+@contextmanager
+def session(folder: Path) -> Iterator[SparkSession]:
+    """Start a session with 32 shuffle partitions and no broadcast of its own, and an event log in the folder."""
+    confs = {
+        "spark.sql.shuffle.partitions": str(PARTITIONS),
+        "spark.sql.autoBroadcastJoinThreshold": "-1",
+        "spark.driver.memory": "8g",
+        "spark.eventLog.enabled": "true",
+        "spark.eventLog.dir": folder.as_uri(),
+        "spark.eventLog.rolling.enabled": "false",
+        "spark.eventLog.compress": "false",
+    }
+    spark = local_session(confs=confs)
+    try:
+        yield spark
+    finally:
+        spark.stop()

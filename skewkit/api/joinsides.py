@@ -1,0 +1,70 @@
+"""What a join may do with its sides: read them again, copy their rows, broadcast some of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from skewkit.errors import UnsupportedError
+from skewkit.plan.joinrules import JoinRules, Side
+from skewkit.plan.price import Widths
+from skewkit.spark.compat import is_connect
+from skewkit.spark.seen import Seen
+from skewkit.spark.size import row_bytes
+
+
+@dataclass(frozen=True)
+class Sides:
+    """Both frames of a join, as the optimizer sees them."""
+
+    left: Seen
+    right: Seen
+
+    @property
+    def named(self) -> tuple[tuple[Side, Seen], tuple[Side, Seen]]:
+        """Both sides with their names."""
+        return ("left", self.left), ("right", self.right)
+
+    def rules(self, how: str, *, residual: bool) -> JoinRules:
+        """Return the rules of the join; the optimizer is asked about the sides only where the rules depend on it."""
+        if how == "inner" or residual:
+            return JoinRules(how, residual)
+        return JoinRules(how, residual, tuple(side for side, seen in self.named if seen.unsafe_again is None))
+
+    def closed_reason(self, how: str) -> str:
+        """Return why no hot key of this join can be split."""
+        unsafe = [f"the {side} side {seen.unsafe_again}" for side, seen in self.named if seen.unsafe_again]
+        if unsafe:
+            return (
+                f"a {how} join keeps both sides' rows, so hot keys have to be looked up on the other side, "
+                f"and {' and '.join(unsafe)}: cache() it to have them treated"
+            )
+        return f"a {how} join keeps both sides' rows, and the condition is more than an equality of keys"
+
+    @cached_property
+    def widths(self) -> Widths:
+        """Bytes of a row of each side."""
+        return Widths(*(row_bytes(seen.frame.schema) for _, seen in self.named))
+
+    @cached_property
+    def no_broadcast(self) -> str | None:
+        """Why the sides should not be read twice for a broadcast of hot rows, or None."""
+        if is_connect(self.left.frame):
+            return "on Connect the union of the two branches would hide the frames' columns from left['x'] and the like"
+        costly = [f"the {side} side {seen.costly_again}" for side, seen in self.named if seen.costly_again]
+        return costly[0] if costly else None
+
+    def check_broadcast(self, how: str) -> None:
+        """Refuse a broadcast that cannot be, or that reads a side twice which may have other rows the second time.
+
+        Raises:
+            UnsupportedError: one of these.
+        """
+        if how == "full":
+            raise UnsupportedError("broadcast_head is not possible in a full join, which keeps both sides; use 'salt'")
+        for side, seen in self.named:
+            if seen.unsafe_again is not None:
+                raise UnsupportedError(
+                    f"broadcast_head reads both sides twice, and the {side} side {seen.unsafe_again}; "
+                    "cache() it first, or use 'salt'"
+                )

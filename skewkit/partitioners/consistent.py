@@ -1,0 +1,161 @@
+"""Consistent Grouping: keys go to virtual workers of equal load, and workers hold as many as they can serve."""
+
+from __future__ import annotations
+
+import math
+from bisect import insort
+from typing import Any, ClassVar
+
+from skewkit.partitioners.base import Partitioner
+from skewkit.partitioners.checks import real_number, whole_number
+from skewkit.partitioners.delegation import Delegation, Kind, Signal
+from skewkit.partitioners.random_choices import RandomChoices
+from skewkit.partitioners.virtual_workers import VirtualWorkers
+
+
+class ConsistentGrouping(Partitioner):
+    """CG: PoRC over `virtual` virtual workers per worker, which move from busy workers to idle ones.
+
+    Source: Nasir et al., "Load Balancing for Skewed Streams on Heterogeneous Clusters", Section V. Keys are
+    assigned to virtual workers by `RandomChoices`, so these have loads of (1 + epsilon) times their mean at
+    most. The workers say when they have too much or too little to do (`Delegation`), and the sources move one
+    virtual worker per pair of a busy and an idle worker (`VirtualWorkers`). Nothing that was sent moves with it:
+    partial results of a key are at several workers and are put together from time to time (periodic
+    aggregation, `Trace.aggregated`).
+
+    * choices(key) is the number of workers.
+    * A worker's load is proportional to the virtual workers that it holds, up to the factor 1 + epsilon.
+    * Signals come with acknowledgements (`observe`); no other message is exchanged. Without reports every
+      worker keeps `virtual` virtual workers.
+    * Eventual consistency: sources that share their workers (`share_workers`) hear of the same signals at
+      different times, but follow them in one order, by time and worker. Once they have heard the same signals,
+      all have the same virtual workers at the same workers. The paper asks for that and does not say how; here a
+      signal that comes late is put in its place and what came after it is done again.
+
+    Options:
+        virtual: virtual workers per worker, on average.
+        epsilon: how far the load of a virtual worker may exceed the mean, as a share of the mean.
+        slot: least time between two signals of a worker, in the unit of `observe`; by default 100 per worker,
+            at one message per unit of time 100 messages each.
+        lower: a worker with a utilisation below it asks for more.
+        upper: a worker with a utilisation above it asks for less.
+
+    >>> p = ConsistentGrouping(workers=2, slot=20.0)
+    >>> for now in range(400):  # worker 1 is three times as fast as worker 0
+    ...     worker = p.route(now % 50)
+    ...     p.observe(worker, now % 50, 3.0 if worker == 0 else 1.0, now=float(now))
+    >>> p.holdings[1] > p.holdings[0]
+    True
+    """
+
+    name: ClassVar[str] = "consistent"
+    learns: ClassVar[bool] = True
+    elastic: ClassVar[bool] = True
+
+    def __init__(
+        self,
+        workers: int,
+        seed: int = 0,
+        *,
+        virtual: int = 10,
+        epsilon: float = 0.01,
+        slot: float | None = None,
+        lower: float = 0.9,
+        upper: float = 1.0,
+        **unknown: Any,
+    ) -> None:
+        super().__init__(workers, seed, **unknown)
+        self.virtual = whole_number("virtual", virtual)
+        self.epsilon = real_number("epsilon", epsilon)
+        self.slot = 100.0 * self.workers if slot is None else real_number("slot", slot)
+        self.upper = real_number("upper", upper)
+        self.lower = real_number("lower", lower, high=self.upper)
+        self._porc = RandomChoices(self.workers * self.virtual, self.seed, epsilon=self.epsilon)
+        self._delegation = Delegation(self.workers, self.slot, self.lower, self.upper)
+        self._source = self._delegation.subscribe()
+        self._pairing = VirtualWorkers(self.workers, self.virtual)
+        self._settled = self._pairing.copy()  # after all signals that no late one can precede
+        self._recent: list[Signal] = []  # the signals since, in their order
+        self._heard = [-math.inf] * self.workers  # the latest acknowledgement of every worker
+        self._pending = [0] * self.workers  # messages that every worker has not acknowledged yet
+        self._told = -math.inf
+        self._changes = -(2**62)  # ranks of workers that come and go
+
+    @property
+    def holdings(self) -> dict[int, int]:
+        """How many virtual workers each worker has, as this source sees it."""
+        return {worker: len(self._pairing.held[worker]) for worker in self._active}
+
+    @property
+    def owners(self) -> list[int]:
+        """The worker of every virtual worker, as this source sees it."""
+        return self._pairing.owners.copy()
+
+    @property
+    def moves(self) -> int:
+        """How many virtual workers have moved so far."""
+        return self._pairing.moves
+
+    def _route_one(self, hashed: int, weight: float) -> int:
+        worker = self._pairing.owners[self._porc._route_one(hashed, weight)]
+        self._delegation.arrive(worker)
+        self._pending[worker] += 1
+        return self._count_one(worker, weight)
+
+    def _choices(self, hashed: int) -> int:
+        return len(self._active)
+
+    def _share(self, other: Any) -> None:
+        self._delegation = other._delegation
+        self._source = self._delegation.subscribe()
+
+    def _observe(self, worker: int, hashed: int, service_time: float, now: float) -> None:
+        self._tick(now)
+        self._heard[worker] = max(now, self._heard[worker])
+        self._pending[worker] -= 1
+        for signal in self._delegation.acknowledge(self._source, worker, service_time, now):
+            self._follow(signal)
+
+    def _tick(self, now: float) -> None:
+        self._told = max(now, self._told)
+
+    def _follow(self, signal: Signal) -> None:
+        """Put a signal into its place, and do again what comes after it."""
+        if not self._recent or signal > self._recent[-1]:
+            self._recent.append(signal)
+            self._pairing.follow(signal)
+        else:
+            insort(self._recent, signal)
+            self._pairing = self._settled.copy()
+            for known in self._recent:
+                self._pairing.follow(known)
+        self._settle()
+
+    def _settle(self) -> None:
+        """Forget the signals that are older than the latest word of every worker: none can come before them.
+
+        A worker that was removed may still have a word to say while it has messages of this source to do.
+        """
+        present = self._pairing.held
+        speaking = [w for w, pending in enumerate(self._pending) if pending > 0 or w in present]
+        horizon = min(self._heard[worker] for worker in speaking)
+        old = 0
+        while old < len(self._recent) and self._recent[old].time < horizon:
+            self._settled.follow(self._recent[old])
+            old += 1
+        del self._recent[:old]
+
+    def _admit(self, worker: int) -> None:
+        self._delegation.admit(worker)
+        if worker == len(self._heard):
+            self._heard.append(self._told)
+            self._pending.append(0)
+        self._heard[worker] = self._told
+        self._change(worker, Kind.JOIN)
+
+    def _dismiss(self, worker: int) -> None:
+        self._change(worker, Kind.LEAVE)
+
+    def _change(self, worker: int, kind: Kind) -> None:
+        self._changes += 1
+        self._follow(Signal(self._told, self._changes, worker, kind))

@@ -1,0 +1,137 @@
+"""Which keys are hot at present and how many workers each may have: Algorithms 1 and 2 of FISH.
+
+Source: Huang, "Efficient Time-Evolving Stream Processing at Scale", Section 4.1.
+"""
+
+from __future__ import annotations
+
+import math
+
+from skewkit.partitioners.optimal_choices import optimal_choices
+from skewkit.sketch import Decayed, SpaceSaving
+
+RULES = ("chk", "all", "optimal")
+
+
+class HotKeys:
+    """Counts keys by epochs with decay, and classifies every key when it comes (CHK).
+
+    A key with a frequency f_k above theta is hot and gets d = workers / 2**floor(log2(f_top / f_k)) workers, at
+    least d_min, and never fewer than it had when it was hot before (M_k). Every other key gets 2.
+
+    The paper says of d_min only that it depends on the frequencies of all hot keys together. Here it is the
+    least d for which the hot keys, with d choices each, reach on average as many workers as their load needs:
+    workers * (1 - (1 - 1 / workers)**(hot * d)) >= workers * sum of f_k, the last prefix of Equation (3) of
+    "When Two Choices Are not Enough" without its tail. It is computed whenever an epoch ends.
+
+    With `margin=None` a frequency is what Algorithm 1 counts, as a share of all weight counted: right after a
+    decay that is little, and any new key passes theta where theta * alpha * epoch / (1 - alpha) is below 1.
+    With a margin a key is hot only on evidence: its count, without what it took over from another key and less
+    `margin` standard errors (of a Poisson count), must exceed theta of a whole window, epoch / (1 - alpha)
+    messages. What was hot by that measure at the end of an epoch stays hot during the next one.
+
+    Args:
+        workers: number of workers that can be given.
+        theta: a key is hot above this share.
+        epoch: messages per epoch.
+        alpha: factor of decay after every epoch.
+        capacity: counters of the sketch (K_max).
+        rule: "chk"; or "all": every hot key gets all workers, as in W-Choices; or "optimal": d of D-Choices.
+        margin: None for the rule of the paper, or standard errors.
+
+    >>> hot = HotKeys(workers=16, theta=1 / 64, epoch=100, alpha=0.2, capacity=100)
+    >>> degrees = [hot.count(key, 1.0) for key in [1, 1, 1, 1, 2]]
+    >>> degrees  # the second key has a quarter of the frequency of the first
+    [16, 16, 16, 16, 4]
+    """
+
+    def __init__(
+        self,
+        workers: int,
+        theta: float,
+        epoch: int,
+        alpha: float,
+        capacity: int,
+        rule: str = "chk",
+        margin: float | None = None,
+    ) -> None:
+        self.workers = workers
+        self._theta = theta
+        self._rule = rule
+        self._margin = margin
+        self._window = epoch / (1.0 - alpha) if alpha < 1.0 else 0.0
+        self._recent = Decayed(SpaceSaving(capacity), epoch, alpha)
+        self._top = 0.0  # the highest count
+        self._least = min(2, workers)  # d_min, or d with the rule "optimal"
+        self._given: dict[int, int] = {}  # M: workers that a hot key was given before
+        self._kept: set[int] = set()  # keys that were hot when the last epoch ended (with a margin)
+        self._messages = 0
+        self._weight = 0.0
+
+    def count(self, hashed: int, weight: float) -> int:
+        """Count a message and return how many workers its key has."""
+        if self._recent.full:
+            self._end_epoch()
+        self._messages += 1
+        self._weight += weight
+        self._recent.add(hashed, weight)
+        self._top = max(self._top, self._recent.high(hashed))
+        if not self._is_hot(hashed):
+            return min(2, self.workers)
+        degree = self._degree(hashed)
+        if self._rule == "chk":
+            self._given[hashed] = degree
+        return degree
+
+    def degree(self, hashed: int) -> int:
+        """Return how many workers a key has by what is known now."""
+        return self._degree(hashed) if self._is_hot(hashed) else min(2, self.workers)
+
+    @property
+    def unit(self) -> float:
+        """The mean weight of a message; 1 where nothing weighs anything."""
+        return self._weight / self._messages if self._weight > 0.0 else 1.0
+
+    def _degree(self, hashed: int) -> int:
+        if self._rule == "all":
+            return self.workers
+        if self._rule == "optimal":
+            return min(self._least, self.workers)
+        count, before = self._recent.high(hashed), self._given.get(hashed, 0)
+        if count == 0.0:  # kept from the last epoch, and all counts were forgotten (alpha = 0)
+            return min(max(before, self._least), self.workers)
+        index = math.floor(math.log2(self._top / count))
+        return min(max(self.workers >> index, self._least, before), self.workers)
+
+    def _is_hot(self, hashed: int) -> bool:
+        recent = self._recent
+        if self._margin is None:
+            return recent.high(hashed) > self._theta * recent.total
+        return hashed in self._kept or self._is_proven(hashed, recent.total)
+
+    def _is_proven(self, hashed: int, total: float) -> bool:
+        unit = self.unit
+        seen = self._recent.low(hashed) / unit
+        return seen - (self._margin or 0.0) * math.sqrt(seen) > self._theta * max(total / unit, self._window)
+
+    def _end_epoch(self) -> None:
+        """Look at all counters once, before they decay."""
+        recent, n = self._recent, self.workers
+        self._top *= recent.alpha
+        if self._margin is None:
+            hot = recent.sketch.heavy(self._theta)
+            hot = [counter for counter in hot if self._is_hot(counter.key)]
+        else:
+            hot = [counter for counter in recent.sketch if self._is_proven(counter.key, recent.total)]
+            self._kept = {counter.key for counter in hot}
+        shares = sorted((counter.high / recent.total for counter in hot), reverse=True)
+        load = min(1.0, sum(shares))
+        if self._rule == "optimal":
+            self._least = optimal_choices(shares, 1.0 - load, n)
+        elif n <= 2 or not shares:
+            self._least = min(2, n)
+        elif load >= 1.0:
+            self._least = n
+        else:
+            needed = math.log1p(-load) / (len(shares) * math.log1p(-1.0 / n))
+            self._least = min(n, max(2, math.ceil(needed - 1e-9)))

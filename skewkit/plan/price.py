@@ -1,0 +1,83 @@
+"""What each way to answer a join costs: rows and bytes, as total work and as the longest task."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from skewkit.plan.grid import OUTPUT_COST
+from skewkit.plan.joinplan import Head, JoinPlan
+from skewkit.plan.joinrules import Side, opposite
+
+# Work per row, in narrow rows that are shuffled, sorted and merged.
+_HASHED = 0.7  # shuffled, and joined by a hash table instead of a sort
+_ROUTED = 0.15  # finding the partition of a row
+_READ = 0.1  # reading a row once more and filtering it
+_PROBED = 0.15  # joining a row to a broadcast table
+_BYTES = 100.0  # so many bytes weigh as much as a row does by itself
+
+
+@dataclass(frozen=True)
+class Price:
+    """Work of a strategy, in narrow rows: all of it, and that of its longest task."""
+
+    total: float
+    longest: float
+
+    def of(self, partitions: int) -> float:
+        """Return what the strategies are compared by: the longest task, plus what each of n tasks does at the mean.
+
+        The first counts where there are slots enough, the second where there are few.
+        """
+        return self.longest + self.total / partitions
+
+
+@dataclass(frozen=True)
+class Widths:
+    """Bytes of a row of each side, as its types suggest."""
+
+    left: float = 16.0
+    right: float = 16.0
+
+    def rows(self, left: float, right: float) -> float:
+        """Return the work to shuffle so many rows of both sides, before sorting is told from hashing."""
+        return left * (1 + self.left / _BYTES) + right * (1 + self.right / _BYTES)
+
+    def of(self, side: Side) -> float:
+        """Return the bytes of one side's row."""
+        return self.left if side == "left" else self.right
+
+
+def native_price(plan: JoinPlan, widths: Widths) -> Price:
+    """Return the price of plain Spark: a shuffle by the key and a sort-merge join.
+
+    >>> Price(320.0, 100.0).of(32)
+    110.0
+    """
+    total = widths.rows(plan.left.rows, plan.right.rows) + OUTPUT_COST * plan.output
+    return Price(total, total / plan.keys.partitions * plan.keys.native_straggler)
+
+
+def salt_price(plan: JoinPlan, widths: Widths, *, hashed: bool) -> Price:
+    """Return the price of the salted join; `hashed` says whether its build side is small enough for a hash join."""
+    left = plan.left.rows + sum(g.left_rows * (len(g.right) - 1) for g in plan.grids if not g.answered)
+    right = plan.right.rows + sum(g.right_rows * (len(g.left) - 1) for g in plan.grids if not g.answered)
+    shuffled = widths.rows(left, right) * (_HASHED if hashed else 1.0)
+    again = sum(plan.totals(side).rows for side in plan.looked_up) * _READ
+    total = shuffled + (left + right) * _ROUTED + again + OUTPUT_COST * plan.output
+    return Price(total, total / plan.keys.partitions * plan.keys.straggler)
+
+
+def broadcast_price(plan: JoinPlan, head: Head, widths: Widths, *, hashed: bool) -> Price:
+    """Return the price of the join in two branches, which read both sides twice."""
+    hot = plan.totals(head.side).rows * head.share
+    other = plan.totals(opposite(head.side)).rows
+    rest = plan.totals(head.side).rows - hot
+    left, right = (rest, other) if head.side == "left" else (other, rest)
+    cold = widths.rows(left, right) * (_HASHED if hashed else 1.0)
+    total = cold + (plan.left.rows + plan.right.rows) * _READ + hot * _PROBED + OUTPUT_COST * plan.output
+    return Price(total, total / plan.keys.partitions)
+
+
+def broadcast_fits(head: Head, widths: Widths, most_bytes: float) -> bool:
+    """Return whether the broadcast rows of a head keep to a budget of bytes."""
+    return head.rows * widths.of(opposite(head.side)) <= most_bytes

@@ -1,0 +1,94 @@
+"""Send a stream through the sources' partitioners, with what happens to the workers on the way."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from heapq import heappop, heappush
+
+import numpy as np
+import numpy.typing as npt
+
+from skewkit.hashing.keys import Keys
+from skewkit.partitioners import Partitioner
+from skewkit.partitioners.checks import Floats
+from skewkit.simulator.events import AddWorker, Event, RemoveWorker
+from skewkit.simulator.speeds import Speeds
+
+Sources = Sequence[Partitioner]
+
+
+def tell(sources: Sources, event: Event) -> None:
+    """Tell all sources of a worker that leaves or joins; other events are not for them."""
+    for source in sources:
+        if isinstance(event, RemoveWorker):
+            source.remove_worker(event.worker)
+        elif isinstance(event, AddWorker):
+            source.add_worker(None if event.worker == source.workers else event.worker)
+
+
+def route_in_bulk(
+    keys: Keys, weights: Floats, sources: Sources, arrivals: Floats, events: Sequence[Event]
+) -> npt.NDArray[np.int32]:
+    """Route without feedback: from event to event, every source its own part of the stream in one go.
+
+    An event comes before the first message that arrives at its time or later.
+    """
+    routes = np.empty(len(keys), dtype=np.int32)
+    at = np.searchsorted(arrivals, [event.time for event in events], side="left").tolist()
+    begin = 0
+    for end, event in zip([*at, len(keys)], [*events, None], strict=True):
+        for number, source in enumerate(sources):
+            turns = slice(begin + (number - begin) % len(sources), end, len(sources))
+            if turns.start < end:
+                routes[turns] = source.route_many(keys[turns], weights[turns])
+        begin = end
+        if event is not None:
+            tell(sources, event)
+    return routes
+
+
+def route_and_report(
+    keys: Keys,
+    weights: Floats,
+    sources: Sources,
+    arrivals: Floats,
+    work: Floats,
+    speeds: Speeds,
+    events: Sequence[Event],
+) -> npt.NDArray[np.int32]:
+    """Route message by message, and tell the time; a source hears of its messages as soon as they are done.
+
+    Reports and events come in the order of time, at one time reports first; a message comes after all that has
+    its time.
+    """
+    routes = np.empty(len(keys), dtype=np.int32)
+    free = [0.0] * speeds.workers  # when each worker will have done all it has
+    running: list[tuple[float, int, float]] = []  # (time of departure, message, time of service)
+    coming = list(events)[::-1]
+
+    def report(until: float) -> None:
+        while running and running[0][0] <= until:
+            done, earlier, took = heappop(running)
+            sources[earlier % len(sources)].observe(int(routes[earlier]), keys[earlier], took, done)
+
+    def happen(until: float) -> None:
+        while coming and coming[-1].time <= until:
+            event = coming.pop()
+            report(event.time)
+            for source in sources:
+                source.tick(event.time)
+            tell(sources, event)
+
+    for message, (key, weight) in enumerate(zip(keys, weights.tolist(), strict=True)):
+        now = float(arrivals[message])
+        happen(now)
+        report(now)
+        source = sources[message % len(sources)]
+        source.tick(now)
+        routes[message] = worker = source.route(key, weight)
+        begin = max(now, free[worker])
+        free[worker] = speeds.finish(worker, begin, float(work[message]))
+        heappush(running, (free[worker], message, free[worker] - begin))
+    happen(math.inf)
+    return routes

@@ -1,0 +1,121 @@
+"""Consistent hashing: workers on a ring, and keys that stay where they are when workers come and go.
+
+Sources: Karger et al., "Consistent Hashing and Random Trees", STOC 1997; Huang, "Efficient Time-Evolving Stream
+Processing at Scale", Section 5 (several virtual nodes per worker, and more than one worker per key).
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterable
+
+import numpy as np
+import numpy.typing as npt
+
+from skewkit.errors import ArgumentError
+from skewkit.hashing.mix import GOLDEN, Hashes, mix, mix_many
+from skewkit.sketch.checks import whole_number
+
+
+class HashRing:
+    """Workers stand at `points` places each on a ring of 2**64; a key belongs to the next place clockwise.
+
+    * Where a worker stands follows from its number, `points` and the seed alone, so a ring is the same however
+      its workers came and went.
+    * `remove` moves only keys of the worker that goes, `add` moves keys only to the worker that comes: with
+      equal workers a share of 1 / workers on average. The same holds for every list that `walk` returns: at
+      most one worker of it changes.
+    * The more points, the more even: a worker's share of the ring differs from the mean by about
+      1 / sqrt(points) of it.
+
+    Args:
+        workers: numbers of the workers (whole numbers from 0), or how many there are.
+        points: places per worker (virtual nodes).
+        seed: any integer; the same seed gives the same places.
+
+    Raises:
+        ArgumentError: there is no worker, one is named twice, or a number is out of range.
+
+    >>> ring = HashRing(4, points=50)
+    >>> before = [ring.owner(h << 54) for h in range(1000)]
+    >>> ring.remove(2)
+    >>> after = [ring.owner(h << 54) for h in range(1000)]
+    >>> {a for a, b in zip(before, after) if a != b}  # only keys of worker 2 have moved
+    {2}
+    """
+
+    def __init__(self, workers: int | Iterable[int], points: int = 100, seed: int = 0) -> None:
+        self.points = whole_number("points", points)
+        self.seed = seed
+        numbers = workers if isinstance(workers, Iterable) else range(whole_number("workers", workers))
+        named = [whole_number("worker", worker, least=0) for worker in numbers]
+        if not named or len(set(named)) < len(named):
+            raise ArgumentError(f"found {len(named)} workers, {len(set(named))} of them distinct; expected 1 or more")
+        self.workers = sorted(named)
+        self._build()
+
+    def add(self, worker: int) -> None:
+        """Put a worker on the ring.
+
+        Raises:
+            ArgumentError: the worker stands there already.
+        """
+        if whole_number("worker", worker, least=0) in self.workers:
+            raise ArgumentError(f"worker {worker} is on the ring already; expected another number")
+        self.workers = sorted([*self.workers, int(worker)])
+        self._build()
+
+    def remove(self, worker: int) -> None:
+        """Take a worker off the ring.
+
+        Raises:
+            ArgumentError: the worker is not there, or is the last one.
+        """
+        if worker not in self.workers:
+            raise ArgumentError(f"worker {worker} is not on the ring; expected one of its {len(self.workers)} workers")
+        if len(self.workers) == 1:
+            raise ArgumentError(f"worker {worker} is the last one on the ring; add another one first")
+        self.workers.remove(worker)
+        self._build()
+
+    def _build(self) -> None:
+        owners = np.repeat(np.array(self.workers, dtype=np.uint64), self.points)
+        numbers = owners * np.uint64(self.points) + np.tile(np.arange(self.points, dtype=np.uint64), len(self.workers))
+        places = mix_many(np.uint64(mix(self.seed)) + numbers * np.uint64(GOLDEN))
+        order = np.argsort(places, kind="stable")  # workers are sorted, so equal places go by number
+        self.places: list[int] = places[order].tolist()
+        self.owners: list[int] = owners[order].tolist()
+
+    def __len__(self) -> int:
+        return len(self.workers)
+
+    def start(self, hashed: int) -> int:
+        """Return the index of the first place at or after a hash; `owners` says whose it is."""
+        return bisect_left(self.places, hashed) % len(self.places)
+
+    def starts(self, hashes: Hashes) -> npt.NDArray[np.int64]:
+        """Return `start` of every hash, as an array (hashes,)."""
+        found = np.searchsorted(np.array(self.places, dtype=np.uint64), hashes)
+        return (found % len(self.places)).astype(np.int64)
+
+    def owner(self, hashed: int) -> int:
+        """Return the worker of a key by its 64-bit hash."""
+        return self.owners[self.start(hashed)]
+
+    def walk(self, hashed: int, count: int) -> list[int]:
+        """Return the first `count` different workers that a key meets clockwise (all of them, if there are fewer).
+
+        * `walk(hashed, c)` begins `walk(hashed, c + 1)`, and its first worker is the owner.
+
+        >>> ring = HashRing(3, points=10)
+        >>> ring.walk(7, 2) == ring.walk(7, 3)[:2], sorted(ring.walk(7, 9))
+        (True, [0, 1, 2])
+        """
+        owners, count = self.owners, min(count, len(self.workers))
+        at = self.start(hashed)
+        met: list[int] = []
+        while len(met) < count:
+            if owners[at] not in met:
+                met.append(owners[at])
+            at = (at + 1) % len(owners)
+        return met

@@ -1,0 +1,47 @@
+"""Which hot keys the other side of a join has, found inside the query: a profile may be old, the rows are not."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from skewkit.plan.keyplan import KeyPlan
+from skewkit.spark.joinsides import JoinKeys
+from skewkit.spark.keys import Keys, Names
+from skewkit.spark.route import listed, with_heavy_index
+
+
+def with_presence(
+    df: DataFrame,
+    group: Column,
+    side_keys: Keys,
+    other: tuple[DataFrame, Keys],
+    keys: JoinKeys,
+    plan: KeyPlan,
+    looked_up: Sequence[bool],
+    names: Names,
+) -> DataFrame:
+    """Return the frame with a column `there`: not null where the row's key is hot and on the other side, too.
+
+    `group` is what the frame's rows have in common with the other side's rows of the same heavy key, null for rows
+    that do not ask; see `group_of`. The other side's key columns are read for it, and its distinct keys of the
+    hashes that `looked_up` marks, mostly one per heavy key, are broadcast. Two keys may share a hash: it is the key
+    that has to be there.
+    """
+    frame, other_keys = other
+    helpers = [names(f"look{i}") for i in range(len(other_keys.columns))]
+    read = frame.select(*(c.alias(helper) for c, helper in zip(other_keys.columns, helpers, strict=True)))
+    copied = Keys(tuple(F.col(helper) for helper in helpers), tuple(helpers), other_keys.types)
+    found = with_heavy_index(read, copied, plan, names).where(listed(looked_up, F.col(names("heavy"))))
+    there = group_of(F.col(names("hash")), plan.partitions).alias(names("there"))
+    present = found.groupBy(there, *helpers).agg(F.count(F.lit(1)).alias("n")).drop("n")
+    same = (group == F.col(names("there"))) & keys.equal(side_keys, copied)
+    return df.join(F.broadcast(present), same, "left").drop(*helpers)
+
+
+def group_of(key_hash: Column, partitions: int) -> Column:
+    """Return a negative multiple of `partitions` that follows from a key's hash: with a partition added, an int."""
+    tag = F.pmod(key_hash, F.lit(((1 << 31) - 1) // partitions)).cast("int")
+    return F.lit(-partitions) * (tag + 1)

@@ -1,0 +1,289 @@
+"""Consistent Grouping rule by rule: virtual workers, delegation, pairing, piggybacking, eventual consistency."""
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from skewkit.errors import ArgumentError
+from skewkit.partitioners import PARTITIONERS
+from skewkit.partitioners.delegation import Delegation, Kind, Signal
+from skewkit.partitioners.virtual_workers import VirtualWorkers
+from skewkit.simulator import replay, streams
+
+relaxed = settings(deadline=None)
+
+
+def said(time, worker, kind):
+    return Signal(time, worker, worker, kind)
+
+
+# Virtual workers (Section V-A and V-B)
+
+
+@relaxed
+@given(
+    st.lists(st.tuples(st.integers(0, 8), st.floats(0, 10)), min_size=1, max_size=150),
+    st.integers(1, 5),
+    st.integers(1, 6),
+    st.floats(0, 1),
+)
+def test_virtual_workers_have_bounded_loads_and_workers_those_of_theirs(stream, workers, virtual, epsilon):
+    p = PARTITIONERS["consistent"](workers=workers, virtual=virtual, epsilon=epsilon)
+    plain = PARTITIONERS["random_choices"](workers=workers * virtual, epsilon=epsilon)
+    for key, weight in stream:
+        assert p.route(key, weight) == p.owners[plain.route(key, weight)]
+    loads = plain.loads
+    assert loads.max() <= (1 + epsilon) * loads.mean() + max(w for _, w in stream) + 1e-9
+    np.testing.assert_allclose(p.loads, np.bincount(p.owners, loads, workers))
+
+
+def test_every_worker_begins_with_the_same_number():
+    p = PARTITIONERS["consistent"](workers=7, virtual=4)
+    assert p.holdings == dict.fromkeys(range(7), 4)
+    assert sorted(p.owners) == sorted(list(range(7)) * 4)
+
+
+# Pairing (Section V-B)
+
+
+def test_busy_and_idle_workers_are_paired_first_come_first_served():
+    pairing = VirtualWorkers(workers=4, virtual=2)  # worker w has w and w + 4
+    for worker in (2, 0):
+        pairing.follow(said(1.0, worker, Kind.DECREASE))
+    assert pairing.owners == [0, 1, 2, 3, 0, 1, 2, 3]  # nobody to give to
+    assert pairing.busy == [2, 0]
+    pairing.follow(said(2.0, 3, Kind.INCREASE))
+    assert pairing.owners == [0, 1, 3, 3, 0, 1, 2, 3]  # the first that came gives what it had for longest
+    assert (pairing.busy, pairing.idle, pairing.moves) == ([0], [], 1)
+    pairing.follow(said(3.0, 1, Kind.INCREASE))
+    assert pairing.owners == [1, 1, 3, 3, 0, 1, 2, 3]
+    assert (pairing.busy, pairing.idle, pairing.moves) == ([], [], 2)
+
+
+def test_a_worker_stands_in_one_queue_and_once():
+    pairing = VirtualWorkers(workers=3, virtual=2)
+    for kind in (Kind.INCREASE, Kind.INCREASE):
+        pairing.follow(said(1.0, 1, kind))
+    assert pairing.idle == [1]
+    pairing.follow(said(2.0, 1, Kind.DECREASE))  # it has changed its mind
+    assert (pairing.busy, pairing.idle, pairing.moves) == ([1], [], 0)
+
+
+def test_a_worker_keeps_its_last_virtual_worker():
+    pairing = VirtualWorkers(workers=2, virtual=1)
+    pairing.follow(said(1.0, 1, Kind.INCREASE))
+    pairing.follow(said(2.0, 0, Kind.DECREASE))
+    assert pairing.owners == [0, 1]
+    assert (pairing.idle, pairing.busy) == ([1], [])
+
+
+kinds = st.sampled_from([Kind.DECREASE, Kind.INCREASE])
+
+
+@relaxed
+@given(st.lists(st.tuples(st.integers(0, 5), st.sampled_from(list(Kind))), max_size=80), st.integers(2, 5))
+def test_virtual_workers_are_never_lost(signals, virtual):
+    pairing = VirtualWorkers(workers=4, virtual=virtual)
+    for time, (worker, kind) in enumerate(signals):
+        present = set(pairing.held)
+        if kind is Kind.LEAVE and present == {worker}:
+            continue
+        if kind is Kind.JOIN and (worker in present or len(present) >= 2 * virtual):
+            continue
+        pairing.follow(said(float(time), worker, kind))
+        assert not (pairing.idle and pairing.busy)
+        assert sorted(itertools.chain(*pairing.held.values())) == list(range(4 * virtual))
+        for holder, numbers in pairing.held.items():
+            assert numbers
+            assert all(pairing.owners[number] == holder for number in numbers)
+        assert {*pairing.idle, *pairing.busy} <= set(pairing.held)
+
+
+def test_workers_that_leave_and_join_move_no_more_than_their_part():
+    p = PARTITIONERS["consistent"](workers=5, virtual=4)
+    before = p.owners
+    p.remove_worker(3)
+    assert sum(a != b for a, b in zip(before, p.owners, strict=True)) == 4
+    assert set(p.holdings.values()) == {5}
+    assert p.add_worker() == 5
+    assert p.holdings == {0: 4, 1: 4, 2: 4, 4: 4, 5: 4}
+    assert 3 not in p.route_many(range(500))
+
+
+# Worker delegation and piggybacking (Section V-C)
+
+
+def slot(delegation, source, messages, service, start, length=100.0):
+    """Let worker 0 get and do so many messages, evenly over one slot; return the signals."""
+    heard = []
+    for message in range(1, messages + 1):
+        delegation.arrive(0)
+        heard += delegation.acknowledge(source, 0, service, start + message * length / messages)
+    return heard
+
+
+@pytest.mark.parametrize(
+    ("messages", "service", "kinds"),
+    [
+        (10, 7.9, [Kind.INCREASE]),  # 79 of 100
+        (10, 8.1, []),
+        (20, 4.9, []),
+        (20, 5.1, [Kind.DECREASE]),  # 102 of 100
+    ],
+)
+def test_a_worker_signals_outside_its_two_thresholds(messages, service, kinds):
+    delegation = Delegation(1, slot=100.0, lower=0.8, upper=1.0)
+    source = delegation.subscribe()
+    delegation.arrive(0)
+    assert delegation.acknowledge(source, 0, service, 0.0) == []
+    assert [signal.kind for signal in slot(delegation, source, messages, service, 0.0)] == kinds
+
+
+def test_messages_that_wait_from_earlier_slots_are_work_to_do():
+    delegation = Delegation(1, slot=100.0, lower=0.8, upper=1.0)
+    source = delegation.subscribe()
+    for _ in range(13):
+        delegation.arrive(0)
+    delegation.acknowledge(source, 0, 9.0, 0.0)
+    heard = [delegation.acknowledge(source, 0, 9.0, 10.0 * (i + 1)) for i in range(10)]
+    assert heard[-1] == [said(100.0, 0, Kind.DECREASE)]  # 12 messages of 9 in 100
+    assert not any(heard[:-1])
+
+
+def test_there_is_one_signal_per_slot_at_most():
+    delegation = Delegation(1, slot=100.0, lower=0.8, upper=1.0)
+    source = delegation.subscribe()
+    heard = slot(delegation, source, 100, 0.1, 0.0, length=1000.0)
+    assert len(heard) == 9
+    assert np.diff([signal.time for signal in heard]).min() >= 100.0
+
+
+def test_a_source_hears_of_a_signal_with_its_own_next_acknowledgement():
+    delegation = Delegation(2, slot=10.0, lower=0.8, upper=1.0)
+    one, two = delegation.subscribe(), delegation.subscribe()
+    for worker in (0, 0, 0, 0, 1):
+        delegation.arrive(worker)
+    assert delegation.acknowledge(one, 0, 1.0, 0.0) == []
+    assert delegation.acknowledge(one, 0, 1.0, 20.0) == [said(20.0, 0, Kind.INCREASE)]
+    assert delegation.acknowledge(two, 1, 1.0, 25.0) == []  # another worker knows nothing of it
+    assert delegation.acknowledge(two, 0, 1.0, 28.0) == [said(20.0, 0, Kind.INCREASE)]
+    assert delegation.acknowledge(two, 0, 1.0, 29.0) == []
+
+
+def test_the_lower_threshold_is_below_the_upper_one():
+    with pytest.raises(ArgumentError, match="lower"):
+        PARTITIONERS["consistent"](workers=2, lower=1.1, upper=1.0)
+
+
+# Eventual consistency
+
+
+@relaxed
+@given(
+    st.lists(st.tuples(st.integers(0, 3), kinds), max_size=40),
+    st.lists(st.integers(0, 3), max_size=200),
+    st.lists(st.integers(0, 3), max_size=200),
+)
+def test_sources_that_heard_the_same_signals_have_the_same_virtual_workers(signals, one_order, two_order):
+    """Each worker's signals come in their order, those of different workers in any order."""
+    issued = [[said(float(t), w, kind) for t, (w, kind) in enumerate(signals) if w == worker] for worker in range(4)]
+    expected = VirtualWorkers(4, 3)
+    for signal in sorted(itertools.chain(*issued)):
+        expected.follow(signal)
+    for order in (one_order, two_order):
+        p = PARTITIONERS["consistent"](workers=4, virtual=3)
+        left = [list(queue) for queue in issued]
+        for worker in [*order, *(w for w in range(4) for _ in range(len(signals)))]:
+            if left[worker]:
+                signal = left[worker].pop(0)
+                p._heard[worker] = signal.time
+                p._follow(signal)
+        assert p.owners == expected.owners
+        assert (p._pairing.idle, p._pairing.busy) == (expected.idle, expected.busy)
+        assert len(p._recent) <= len(signals)
+
+
+def test_sources_of_one_replay_agree_in_the_end():
+    capacities = np.r_[np.full(3, 3.0), np.ones(7)]
+    stream = streams.zipf(20_000, 2000, 1.0, seed=1)
+    trace = replay(
+        stream, "consistent", workers=10, sources=4, service_times=0.9 * capacities.sum(), capacities=capacities
+    )
+    sources = trace.partitioners
+    assert all(p._delegation is sources[0]._delegation for p in sources)
+    assert sources[0].moves > 10
+    now = float(trace.departures.max()) + 1.0
+    sources[0]._delegation.slot = np.inf  # no new signals
+    for p in sources:
+        for worker in range(10):
+            p._delegation.arrive(worker)
+            p.observe(worker, "last", 1.0, now)
+    assert len({tuple(p.owners) for p in sources}) == 1
+    assert all(len(p._recent) < sources[0].moves for p in sources)  # most signals are settled and forgotten
+
+
+def test_a_worker_that_was_removed_is_heard_until_it_has_done_its_messages():
+    """A signal from before the removal comes late: it still belongs before the removal."""
+    p = PARTITIONERS["consistent"](workers=3, virtual=3)
+    p._pending[0] = 1
+    p._heard = [0.0, 15.0, 0.0]
+    p._follow(said(15.0, 1, Kind.DECREASE))
+    p.tick(25.0)
+    p.remove_worker(0)
+    p._heard = [0.0, 45.0, 45.0]
+    p._follow(said(45.0, 2, Kind.DECREASE))
+    p._heard[0] = 50.0
+    p._follow(said(20.0, 0, Kind.INCREASE))
+    expected = VirtualWorkers(3, 3)
+    for signal in (
+        said(15.0, 1, Kind.DECREASE),
+        said(20.0, 0, Kind.INCREASE),
+        said(25.0, 0, Kind.LEAVE),
+        said(45.0, 2, Kind.DECREASE),
+    ):
+        expected.follow(signal)
+    assert p.owners == expected.owners
+    assert p._pairing.busy == expected.busy == [2]
+
+
+# The whole (Figures 9 and 10)
+
+
+@pytest.mark.parametrize("sources", [1, 5])
+def test_strong_workers_get_more(sources):
+    """Two machines five times as powerful as the other eight, at 80 % of the capacity."""
+    capacities = np.r_[np.full(2, 5.0), np.ones(8)]
+    stream = streams.zipf(40_000, 5000, 1.0, seed=2)
+    times = {"workers": 10, "service_times": 0.8 * capacities.sum(), "capacities": capacities}
+    settled = slice(30_000, None)
+    found = {
+        name: replay(stream, name, sources=sources, **times, **options)
+        for name, options in (("key", {}), ("shuffle", {}), ("consistent", {"slot": 300.0}))
+    }
+    latency = {name: trace.latencies[settled].mean() for name, trace in found.items()}
+    assert latency["consistent"] < 50 < latency["shuffle"] / 100
+    assert latency["key"] > 1000
+    assert found["consistent"].queue_lengths.max() < 20 < found["shuffle"].queue_lengths.max()
+    assert found["consistent"].pairs < 0.75 * found["shuffle"].pairs
+    holdings = found["consistent"].partitioners[0].holdings
+    assert min(holdings[0], holdings[1]) > 3 * max(holdings[worker] for worker in range(2, 10))
+
+
+def test_nothing_moves_where_all_workers_are_alike_and_have_enough_to_do():
+    stream = streams.zipf(20_000, 5000, 1.0, seed=3)
+    trace = replay(stream, "consistent", workers=10, service_times=9.3, lower=0.8, upper=1.1)
+    assert trace.partitioners[0].moves == 0
+    assert trace.partitioners[0].exchanged == 0
+
+
+def test_one_virtual_worker_each_cannot_be_moved():
+    """Figure 12: with too few virtual workers there is nothing to move."""
+    capacities = np.r_[np.full(2, 5.0), np.ones(8)]
+    stream = streams.zipf(10_000, 5000, 1.0, seed=2)
+    times = {"workers": 10, "service_times": 0.8 * capacities.sum(), "capacities": capacities}
+    one, ten = (replay(stream, "consistent", virtual=v, slot=300.0, **times) for v in (1, 10))
+    assert one.partitioners[0].moves == 0
+    assert one.latencies.mean() > 5 * ten.latencies.mean()

@@ -1,0 +1,225 @@
+"""Join plans: every pair of rows meets once, copies are only made where the rules allow it, prices decide."""
+
+from collections import Counter
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from skewkit.hashing.spark import xxhash64
+from skewkit.options import Settings
+from skewkit.plan.adaptive import adaptive_note
+from skewkit.plan.choice import JoinOptions, choose_join
+from skewkit.plan.grid import along, cells_of, shape_of, work
+from skewkit.plan.joinplan import JoinPlan, join_plan
+from skewkit.plan.joinrules import KEPT, SIDES, JoinRules, opposite
+from skewkit.plan.price import Widths
+from skewkit.plan.profile import HeavyKey, KeyProfile, named_heavy
+
+AGAIN = st.sampled_from([(), ("left",), ("right",), SIDES])
+RULES = st.builds(JoinRules, st.sampled_from(sorted(KEPT)), st.booleans(), AGAIN)
+
+
+def profile_of(heavy: dict[int, float], tail: float = 1000.0, nulls: float = 0.0) -> KeyProfile:
+    """Return an exact profile with these heavy integer keys and an even tail."""
+    keys = tuple(
+        HeavyKey((k,), w, w, w, xxhash64([k], ["int"])) for k, w in sorted(heavy.items(), key=lambda kw: -kw[1])
+    )
+    rows = sum(heavy.values()) + tail + nulls
+    return KeyProfile(
+        ("k",), ("int",), rows, nulls, keys, (), (tail / 64,) * 64, (1,) * 64, 0.0001, unlisted=tail / 1000
+    )
+
+
+profiles = st.builds(
+    profile_of,
+    st.dictionaries(st.integers(0, 12), st.floats(1.0, 1e6), max_size=8),
+    st.floats(0.0, 1e6),
+    st.floats(0.0, 1e5),
+)
+
+
+def sides_meet(plan: JoinPlan) -> None:
+    for grid in plan.grids:
+        for side in (grid.left, grid.right):
+            assert sum(stripe.share for stripe in side) == pytest.approx(1.0)
+        if grid.answered:
+            continue
+        for a in grid.left:
+            for b in grid.right:
+                assert len(set(a.targets) & set(b.targets)) == 1
+        for stripes in (grid.left, grid.right):
+            assert all(len(set(stripe.targets)) == len(stripe.targets) for stripe in stripes)
+
+
+@given(profiles, st.none() | profiles, st.integers(1, 40), RULES)
+@settings(max_examples=300, deadline=None)
+def test_every_pair_of_rows_meets_in_one_partition(left, right, partitions, rules):
+    plan = join_plan(left, right, partitions, rules)
+    sides_meet(plan)
+    for grid in plan.grids:
+        copied = {side for side, other in (("left", grid.right), ("right", grid.left)) if len(other) > 1}
+        if grid.answered:
+            assert rules.answers
+            continue
+        assert all(rules.copies(side) != "never" for side in copied)
+        assert set(grid.copied) == copied
+        assert grid.checked == any(rules.copies(side) == "checked" for side in copied)
+        lefts, rights = grid.shape
+        assert lefts * rights <= partitions, "a cap on stripes: one cell a partition"
+    for side in plan.looked_up:
+        assert side in rules.again
+        assert rules.keeps(opposite(side))
+
+
+@given(profiles, profiles, st.integers(1, 40), RULES)
+@settings(max_examples=100, deadline=None)
+def test_the_routes_of_a_side_are_its_stripes(left, right, partitions, rules):
+    plan = join_plan(left, right, partitions, rules)
+    for side in SIDES:
+        route, lists = plan.route(side)
+        for heavy, grid in zip(route.heavy, plan.grids, strict=True):
+            stripes = grid.left if side == "left" else grid.right
+            assert [(lists[number], share) for number, share in heavy.parts] == [(s.targets, s.share) for s in stripes]
+
+
+@given(profiles, profiles, st.integers(2, 40))
+@settings(max_examples=100, deadline=None)
+def test_work_is_not_lost(left, right, partitions):
+    plan = join_plan(left, right, partitions, JoinRules("inner"))
+    heavy = {h.hash: [1.0, 1.0] for h in (*left.heavy, *right.heavy)}
+    for at, profile in enumerate((left, right)):
+        for h in profile.heavy:
+            heavy[h.hash][at] = max(1.0, h.estimate)
+    total = sum(work(a, b) for a, b in heavy.values()) + sum(left.tail) + sum(right.tail)
+    assert sum(plan.keys.loads) == pytest.approx(total)
+
+
+COPIES = {  # (how, residual): what may be copied left and right
+    ("inner", False): ("freely", "freely"),
+    ("inner", True): ("freely", "freely"),
+    ("left", False): ("checked", "freely"),
+    ("left", True): ("never", "freely"),
+    ("right", False): ("freely", "checked"),
+    ("right", True): ("freely", "never"),
+    ("full", False): ("checked", "checked"),
+    ("full", True): ("never", "never"),
+    ("semi", False): ("checked", "freely"),
+    ("semi", True): ("never", "freely"),
+    ("anti", False): ("checked", "freely"),
+    ("anti", True): ("never", "freely"),
+}
+
+
+@pytest.mark.parametrize(("case", "expected"), COPIES.items(), ids=str)
+def test_rules(case, expected):
+    rules = JoinRules(*case)
+    assert tuple(rules.copies(side) for side in SIDES) == expected
+    assert rules.closed == (expected == ("never", "never"))
+
+
+def test_the_larger_side_of_a_key_is_split_where_the_join_allows_it():
+    left, right = profile_of({1: 5000.0, 2: 50.0}), profile_of({2: 6000.0})
+    shapes = {h.key[0]: grid.shape for h, grid in zip(*_grids(left, right, "inner"), strict=True)}
+    assert shapes[1][0] > 1 == shapes[1][1]
+    assert shapes[2][1] > 1 == shapes[2][0]
+    plan = join_plan(left, right, 8, JoinRules("left", residual=True))
+    assert all(len(grid.right) == 1 for grid in plan.grids), "a kept side's rows are not copied under a residual"
+
+
+def _grids(left, right, how):
+    plan = join_plan(left, right, 8, JoinRules(how))
+    return plan.keys.heavy, plan.grids
+
+
+def test_hot_right_keys_of_a_semi_join_are_answered_by_the_look_up():
+    plan = join_plan(profile_of({}), profile_of({7: 9000.0}), 8, JoinRules("semi"))
+    assert [grid.answered for grid in plan.grids] == [True]
+    assert plan.keys.native_straggler > 4, "the load that plain Spark would have"
+    assert plan.keys.straggler < 1.2
+    assert plan.looked_up == ("right",)
+
+
+def test_both_sides_hot_make_a_grid_that_copies_less():
+    shape = shape_of(2e4, 2e4, 4e5, 64, ("left", "right"))
+    assert shape.split == "both"
+    assert shape.lefts * shape.rights <= 64
+    one_sided = 2e4 * (64 - 1)
+    assert 2e4 * (shape.lefts + shape.rights - 2) < one_sided / 2
+    assert shape_of(2e4, 2e4, 4e5, 64, ("left",)).split == "left"
+
+
+def test_cells_and_stripes():
+    left, right = cells_of(3, 2, tuple(range(6)))
+    assert Counter(t for s in left for t in s.targets) == Counter(t for s in right for t in s.targets)
+    split, copied = along(((2, 0.5), (4, 0.5)))
+    assert copied[0].targets == tuple(s.targets[0] for s in split)
+
+
+def test_named_keys_are_split_along_a_side_whose_counterpart_may_be_copied():
+    named = named_heavy(["k"], ["int"], [(5,), (6,)])
+    for how in KEPT:
+        plan = join_plan(named, None, 8, JoinRules(how), scheme="w_choices")
+        split = "right" if how == "right" else "left"
+        assert {tuple(n > 1 for n in grid.shape) for grid in plan.grids} == {(split == "left", split == "right")}
+        sides_meet(plan)
+
+
+OPTIONS = JoinOptions(Widths(), hashed=True, no_broadcast=None)
+CHOICES = {
+    "native": (profile_of({}, 1e6), profile_of({}, 1e5), OPTIONS),
+    "broadcast_head": (profile_of({1: 1e6}, 1e6), profile_of({1: 1.0}, 1e5), OPTIONS),
+    "salt": (profile_of({1: 1e6}, 1e6), profile_of({1: 1.0}, 1e5), JoinOptions(Widths(), True, "a reason")),
+}
+
+
+@pytest.mark.parametrize("expected", CHOICES)
+def test_auto_takes_the_cheapest(expected):
+    left, right, options = CHOICES[expected]
+    plan = join_plan(left, right, 32, JoinRules("inner"))
+    chosen, reason = choose_join(plan, (left, right), Settings(), options)
+    assert chosen == expected, reason
+
+
+def test_a_broadcast_keeps_to_its_budget():
+    left, right = profile_of({1: 1e6}, 1e6), profile_of({1: 5e4}, 1e5)
+    plan = join_plan(left, right, 32, JoinRules("inner"))
+    for settings_, why in ((Settings(broadcast_rows=100), "too many"), (Settings(broadcast_bytes=100), "100 bytes")):
+        chosen, reason = choose_join(plan, (left, right), settings_, OPTIONS)
+        assert chosen == "salt"
+        assert why in reason
+    full = join_plan(left, right, 32, JoinRules("full"))
+    assert "keeps the rows of both sides" in choose_join(full, (left, right), Settings(), OPTIONS)[1]
+
+
+PHYSICAL = """
+AdaptiveSparkPlan isFinalPlan=false
++- SortMergeJoin [k#1L], [k#2L], Inner
+   :- Sort [k#1L ASC NULLS FIRST], false, 0
+   :  +- {left}
+   :     +- Scan
+   +- Sort [k#2L ASC NULLS FIRST], false, 0
+      +- Exchange hashpartitioning(k#2L, 8), ENSURE_REQUIREMENTS, [plan_id=7]
+         +- HashAggregate(keys=[j#2L], functions=[])
+"""
+NOTES = {
+    "Exchange hashpartitioning(k#1L, 8), ENSURE_REQUIREMENTS, [plan_id=6]": "from 256 MB",
+    "Exchange hashpartitioning(k#1L, 8), REPARTITION_BY_COL, [plan_id=6]": "left side was repartitioned by the user",
+    "HashAggregate(keys=[k#1L], functions=[count(1)])": "left side is already grouped by the key",
+    "Window [row_number() windowspecdefinition(k#1L)]": "left side comes from a window",
+    "SortMergeJoin [k#1L], [k#9L], Inner": "left side comes from a join",
+    "InMemoryTableScan [k#1L]": "left side is cached",
+}
+
+
+@pytest.mark.parametrize("child", NOTES)
+def test_adaptive_execution_splits_only_what_was_shuffled_for_the_join(child):
+    note = adaptive_note("inner", ("left",), PHYSICAL.format(left=child), 1e6, enabled=True)
+    assert NOTES[child] in note
+
+
+def test_adaptive_execution_by_type_of_join():
+    for how, side in (("left", "right"), ("right", "left"), ("semi", "right"), ("anti", "right")):
+        assert f"never splits the {side} side" in adaptive_note(how, (side,), "", 1e9, enabled=True)
+    assert "may split" in adaptive_note("inner", ("left",), "", 1e9, enabled=True)
+    assert "is off" in adaptive_note("inner", ("left",), "", 1e9, enabled=False)
