@@ -1,4 +1,4 @@
-"""Planned schemes: the frame of DKG and of the wrap-around scheme."""
+"""Planned schemes: known frequencies, and the frame of DKG."""
 
 from __future__ import annotations
 

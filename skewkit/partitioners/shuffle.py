@@ -41,6 +41,8 @@ class ShuffleGrouping(Partitioner):
         return self._count_all(np.array(self._active)[turns % len(self._active)], weights)
 
     def _run_compiled(self, hashes: Hashes, weights: Floats, routes: Routes) -> bool:
+        if len(self._active) < self.workers:
+            return False
         from skewkit.compiled.direct import route_in_turn
 
         if len(self._active) < len(self._loads):

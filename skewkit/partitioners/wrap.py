@@ -21,7 +21,7 @@ from skewkit.partitioners.sketched import Sketched
 W = TypeVar("W", bound="WrapAround")
 
 _SEEN = 10.0  # messages (of average weight) that a key must have before it may get a further worker
-_CUTS = 0.2  # share of messages of heavy keys from which on they level what single workers for the tail leave
+_CUTS = 0.15  # share of messages of heavy keys from which on they level what single workers for the tail leave
 
 
 class WrapAround(Sketched):
@@ -46,8 +46,10 @@ class WrapAround(Sketched):
 
     * choices(key) is the number of workers of the key's list, else 2; it only grows until the next plan.
     * Balance is that of W-Choices, which sends every heavy key everywhere, up to a few messages.
-    * Keys have about as many workers as they need: fewer pairs than D-Choices has wherever D-Choices
-      balances. While heavy keys change faster than a sketch of all the past can tell, both cost more.
+    * Heavy keys have about as many workers as they need: on the streams of `benchmarks/balance.py` without drift
+      there are fewer pairs than with D-Choices. While heavy keys change faster than a sketch of all the past
+      can tell, imbalance grows as that of W-Choices does, to a fifth more, and pairs may pass those of D-Choices,
+      which then does not balance.
 
     Options:
         theta: least share of a heavy key; 1 / (5 workers) by default.
