@@ -1,10 +1,10 @@
-"""Run the benchmarks: `python -m benchmarks [join] [--rows N] [--runs N]`."""
+"""Run the benchmarks: `python -m benchmarks [join window] [--rows N] [--runs N]`."""
 
 import argparse
 
-from benchmarks import join
+from benchmarks import join, window
 
-BENCHMARKS = {"join": join.main}
+BENCHMARKS = {"join": join.main, "window": window.main}
 
 parser = argparse.ArgumentParser(description=__doc__)
 parser.add_argument("names", nargs="*", default=list(BENCHMARKS), help=f"of {', '.join(BENCHMARKS)}")
