@@ -9,14 +9,14 @@ from functools import reduce
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from skewkit.plan.windowplan import Block, Order, WindowPlan, shifted
+from skewkit.plan.windowplan import Order, WindowPlan, shifted
 from skewkit.spark.compat import place
 from skewkit.spark.keys import Keys, Names, has_fixed_hash, quoted
 from skewkit.spark.ordering import OrderBy, at_or_after, cut_value
 from skewkit.spark.route import element, with_heavy_index
 
-_MOST_IN_TREE = 48
-"""A larger tree of comparisons is a method that Java does not compile; then the cuts are searched in an array."""
+_MOST_IN_TREES = 64
+"""More comparisons of single columns make a method that Java does not compile; then cuts are searched in arrays."""
 
 
 @dataclass(frozen=True)
@@ -84,39 +84,34 @@ def placed(
 def _with_block(df: DataFrame, columns: Sequence[Column], plan: WindowPlan, names: Names, role: str) -> DataFrame:
     """Return the frame with the number of the row's block under `role`, -1 where its key is not cut."""
     heavy = F.col(names("heavy"))
-    if not plan.blocks:
-        return df.select("*", F.lit(-1).alias(names(role)))
     cuts = [[cut_value(c, o.type) for c, o in zip(b.cut or (), plan.orders, strict=False)] for b in plan.blocks]
-    if len(plan.blocks) <= _MOST_IN_TREE:
-        spans = list(plan.spans)
-        is_cut = heavy == spans[0] if len(spans) == 1 else heavy.isin(spans)
-        tree = _tree(columns, plan.orders, plan.blocks, cuts, heavy, 0, len(plan.blocks) - 1)
-        return df.select("*", F.when(is_cut, tree).otherwise(-1).alias(names(role)))
-    return _searched(df, columns, plan, cuts, names, role)
+    if len(cuts) * (1 if plan.depth == 1 else 5 * plan.depth) > _MOST_IN_TREES:
+        return _searched(df, columns, plan, cuts, names, role)
+    block: Column | None = None
+    for i, (first, last) in plan.spans.items():
+        if plan.depth == 1:
+            at_null = first if plan.orders[0].nulls_first else last
+            last -= plan.blocks[last].cut == (None,)
+            tree = F.when(columns[0].isNull(), at_null).otherwise(_tree(columns, plan.orders, cuts, first, last))
+        else:
+            tree = _tree(columns, plan.orders, cuts, first, last)
+        block = F.when(heavy == i, tree) if block is None else block.when(heavy == i, tree)
+    return df.select("*", (F.lit(-1) if block is None else block.otherwise(-1)).alias(names(role)))
 
 
 def _tree(
-    columns: Sequence[Column],
-    orders: Sequence[Order],
-    blocks: Sequence[Block],
-    cuts: Sequence[Sequence[Column]],
-    heavy: Column,
-    low: int,
-    high: int,
+    columns: Sequence[Column], orders: Sequence[Order], cuts: Sequence[Sequence[Column]], low: int, high: int
 ) -> Column:
-    """Return the block by a balanced tree of comparisons, which stays inside code generation."""
+    """Return a key's block by a balanced tree of comparisons, which stays inside code generation."""
     if low == high:
         return F.lit(low)
     middle = (low + high + 1) // 2
-    block = blocks[middle]
-    if not cuts[middle]:
-        right = heavy >= block.heavy
+    if len(columns) == 1:
+        right = columns[0] <= cuts[middle][0] if orders[0].descending else columns[0] >= cuts[middle][0]
     else:
         right = at_or_after(columns, orders, cuts[middle])
-        if blocks[0].heavy != blocks[-1].heavy:
-            right = (heavy > block.heavy) | ((heavy == block.heavy) & right)
-    above = _tree(columns, orders, blocks, cuts, heavy, middle, high)
-    return F.when(right, above).otherwise(_tree(columns, orders, blocks, cuts, heavy, low, middle - 1))
+    above = _tree(columns, orders, cuts, middle, high)
+    return F.when(right, above).otherwise(_tree(columns, orders, cuts, low, middle - 1))
 
 
 def _searched(
