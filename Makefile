@@ -5,6 +5,9 @@ VENV   := .venv
 PY     := $(VENV)/bin/python
 STAMP  := $(VENV)/.installed
 
+# Two test processes, each with a Spark session of its own: most of a small query is planning, on one core.
+SIDE_BY_SIDE := -n 2 --dist worksteal
+
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .PHONY: help demo test test-all lint types bench format clean preflight venv
@@ -30,11 +33,11 @@ demo: preflight venv ## run the example job: see skew, explain it, remove it
 	@$(PY) examples/main_job.py $(ARGS)
 
 test: preflight lint types ## lint, types and the tests, as continuous integration runs them (ARGS="-k join")
-	@$(PY) -m pytest --durations=10 $(ARGS)
+	@$(PY) -m pytest $(SIDE_BY_SIDE) --durations=10 $(ARGS)
 	@$(PY) -m pytest --connect -m "connect and not slow" $(ARGS)
 
 test-all: preflight lint types ## the same, with the tests marked slow
-	@$(PY) -m pytest --durations=10 -m "slow or not slow" $(ARGS)
+	@$(PY) -m pytest $(SIDE_BY_SIDE) --durations=10 -m "slow or not slow" $(ARGS)
 	@$(PY) -m pytest --connect -m connect $(ARGS)
 
 lint: venv ## ruff: rules and format

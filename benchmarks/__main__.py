@@ -1,10 +1,9 @@
-"""Run the benchmarks: `python -m benchmarks [join] [joinshapes] [--rows N] [--runs N]`."""
+"""Run the benchmarks: `python -m benchmarks [join|joinshapes|window|partitioners|balance] [--rows N] [--runs N]`."""
 
 import argparse
+from importlib import import_module
 
-from benchmarks import join, joinshapes
-
-BENCHMARKS = {"join": join.main, "joinshapes": joinshapes.main}
+BENCHMARKS = ("join", "joinshapes", "window", "partitioners", "balance")
 
 parser = argparse.ArgumentParser(description=__doc__)
 parser.add_argument("names", nargs="*", default=list(BENCHMARKS), help=f"of {', '.join(BENCHMARKS)}")
@@ -12,4 +11,6 @@ parser.add_argument("--rows", type=int, default=5_000_000)
 parser.add_argument("--runs", type=int, default=3)
 arguments = parser.parse_args()
 for name in arguments.names:
-    BENCHMARKS[name](arguments.rows, arguments.runs)
+    if name not in BENCHMARKS:
+        parser.error(f"there is no benchmark {name!r}; choose of {', '.join(BENCHMARKS)}")
+    import_module(f"benchmarks.{name}").main(arguments.rows, arguments.runs)

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from skewkit.api.groupby import SkewGroupedData, skew_groupby
     from skewkit.api.join import skew_join
     from skewkit.api.profile import skew_profile
+    from skewkit.api.window import SkewWindow, skew_window
     from skewkit.attach import install, uninstall
     from skewkit.plan.keyplan import KeyPlan
     from skewkit.plan.profile import HeavyKey, KeyProfile
@@ -27,12 +28,14 @@ _HOMES = {
     "KeyPlan": "skewkit.plan.keyplan",
     "KeyProfile": "skewkit.plan.profile",
     "SkewGroupedData": "skewkit.api.groupby",
+    "SkewWindow": "skewkit.api.window",
     "explain": "skewkit.api.explain",
     "install": "skewkit.attach",
     "register": "skewkit.sqlfunctions",
     "skew_groupby": "skewkit.api.groupby",
     "skew_join": "skewkit.api.join",
     "skew_profile": "skewkit.api.profile",
+    "skew_window": "skewkit.api.window",
     "uninstall": "skewkit.attach",
 }
 
@@ -41,6 +44,7 @@ __all__ = [
     "KeyPlan",
     "KeyProfile",
     "SkewGroupedData",
+    "SkewWindow",
     "SkewkitError",
     "__version__",
     "explain",
@@ -49,6 +53,7 @@ __all__ = [
     "skew_groupby",
     "skew_join",
     "skew_profile",
+    "skew_window",
     "uninstall",
 ]
 

@@ -10,17 +10,19 @@ from pyspark.sql import DataFrame
 from skewkit.api.groupby import skew_groupby
 from skewkit.api.join import skew_join
 from skewkit.api.profile import skew_profile
+from skewkit.api.window import skew_window
 from skewkit.errors import AttachError
 
 METHODS: dict[str, Callable[..., Any]] = {
     "skew_profile": skew_profile,
     "skew_groupby": skew_groupby,
     "skew_join": skew_join,
+    "skew_window": skew_window,
 }
 
 
 def install() -> None:
-    """Attach `skew_profile`, `skew_groupby` and `skew_join` to every DataFrame, classic and Connect.
+    """Attach `skew_profile`, `skew_groupby`, `skew_join` and `skew_window` to every DataFrame, classic and Connect.
 
     All or none; calling it again changes nothing; `uninstall()` undoes it.
 

@@ -19,6 +19,7 @@ PACKAGE = ROOT / "skewkit"
 # One tuple per level, top first; the names are the modules and packages directly under skewkit/.
 LAYERS = (
     ("errors", "logs"),
+    ("compiled",),
     ("options", "hashing"),
     ("sketch",),
     ("partitioners",),
@@ -33,7 +34,7 @@ LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}
 PURE = (*(name for names in LAYERS[: LEVEL["spark"]] for name in names), "simulator")
 
 NEEDED_AT_RUN_TIME = {"numpy", "mmh3"}  # the dependencies of the wheel
-NOT_WITHOUT_EXTRAS = ("pyspark", "delta", "py4j", "pandas", "pyarrow", "matplotlib", "grpc")
+NOT_WITHOUT_EXTRAS = ("pyspark", "delta", "py4j", "pandas", "pyarrow", "matplotlib", "grpc", "numba", "llvmlite")
 ONLY_IN_COMPAT = {"_jc", "_jvm", "_jsc", "_jsparkSession"}
 NEVER = {"_jdf", "rdd", "rand", "randn"}
 NO_CALLS = {"print", "rand", "randn"}

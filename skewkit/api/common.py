@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from pyspark.errors import AnalysisException
+from pyspark.errors import AnalysisException, PySparkException, PySparkTypeError
 from pyspark.sql import Column, DataFrame
 
 from skewkit.errors import (
@@ -67,17 +68,42 @@ def settings_of(df: DataFrame) -> Settings:
     return read_settings(conf_reader(df.sparkSession))
 
 
-def analysed(build: Callable[[], DataFrame]) -> DataFrame:
-    """Return a frame whose columns have been resolved, so that a wrong name is told before a job starts."""
+def analysed(build: Callable[[], DataFrame], functions: Iterable[str] = ()) -> DataFrame:
+    """Return a frame whose columns have been resolved, so that what is wrong is told before a job starts.
+
+    `functions` are names to choose from where a function is not known.
+
+    Raises:
+        ColumnNotFoundError: a column is not in the frame.
+        ArgumentTypeError: PySpark refuses the type of an argument.
+        ArgumentError: Spark refuses the call for another reason.
+    """
     try:
         frame = build()
         frame.schema  # noqa: B018 - on Connect the schema is what triggers the analysis
         return frame
     except AnalysisException as error:
-        text = str(error).splitlines()[0]
+        text = first_line(error)
         if "UNRESOLVED_COLUMN" in text or "FIELD_NOT_FOUND" in text:
             raise ColumnNotFoundError(text) from error
-        raise
+        routine = re.search(r"UNRESOLVED_ROUTINE\].*?`([^`]+)`", text)
+        if routine:
+            name = routine.group(1)
+            raise ArgumentError(f"Spark has no function {name!r}: {nearest(name.lower(), functions)}") from error
+        raise ArgumentError(f"Spark refuses this call: {text}") from error
+    except PySparkTypeError as error:
+        raise ArgumentTypeError(f"Spark refuses this call: {first_line(error)}") from error
+    except PySparkException as error:
+        raise ArgumentError(f"Spark refuses this call: {first_line(error)}") from error
+
+
+def first_line(error: Exception) -> str:
+    r"""Return the first line of what an error of Spark says.
+
+    >>> first_line(ValueError("\n[PARSE_SYNTAX_ERROR] Syntax error\n== SQL =="))
+    '[PARSE_SYNTAX_ERROR] Syntax error'
+    """
+    return (str(error).strip().splitlines() or [type(error).__name__])[0]
 
 
 def heavy_values(heavy: Sequence[Any], keys: Keys) -> list[tuple[Any, ...]]:
@@ -135,13 +161,13 @@ def stale_note(profile: KeyProfile, partitions: int) -> tuple[str, ...]:
 
 
 def measured(
-    sides: Sequence[tuple[Seen, Keys]], partitions: int, settings: Settings, value: Column | None = None
+    sides: Sequence[tuple[Seen, Keys]], partitions: int, settings: Settings, values: Sequence[Column] = ()
 ) -> list[Found]:
     """Profile one or two frames in one query, from samples sized for the number of partitions.
 
-    With `value`, the distinct values of that column of the first frame are estimated, too.
+    With `values`, the distinct values of these columns of the first frame are estimated, too.
     """
     wanted = settings.sample_rows * partitions
     tasks = [Task(seen.frame, keys, auto_fraction(seen.rows, wanted)) for seen, keys in sides]
-    tasks[0] = replace(tasks[0], value=value)
+    tasks[0] = replace(tasks[0], values=tuple(values))
     return profile(tasks, partitions, wanted)

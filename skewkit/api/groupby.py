@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from pyspark.errors import AnalysisException
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import NumericType, StructType
@@ -15,13 +16,15 @@ from skewkit.api.common import (
     check_frame,
     check_partitions,
     check_strategy,
+    first_line,
     given_profile,
     measured,
     settings_of,
     stale_note,
 )
+from skewkit.api.groupagg import check_aggregates, read_plan
 from skewkit.api.groupfunction import check_arguments, check_function, is_plain
-from skewkit.errors import ArgumentError, ArgumentTypeError, UnsupportedError
+from skewkit.errors import ArgumentError, UnsupportedError
 from skewkit.options import Settings
 from skewkit.plan.choice import Choice, cold_reason, hot_reason
 from skewkit.plan.joinplan import rehashed
@@ -29,13 +32,14 @@ from skewkit.plan.keyplan import KeyPlan, key_plan
 from skewkit.plan.load import group_load
 from skewkit.plan.profile import KeyProfile
 from skewkit.plan.schemes import SCHEMES
-from skewkit.spark.compat import Call, conf_reader, is_column, read_call
+from skewkit.spark.aggregates import aggregate
+from skewkit.spark.compat import conf_reader
 from skewkit.spark.frames import remember
-from skewkit.spark.grouping import aggregate, apply, placed
+from skewkit.spark.grouping import apply, placed
 from skewkit.spark.keys import Keys, find_keys, quoted
 from skewkit.spark.route import salt
 from skewkit.spark.seen import Seen
-from skewkit.spark.splits import Split, split_of, values_to_salt_by
+from skewkit.spark.splits import SPLITS
 
 _BY_NAME = "spark.sql.legacy.execution.pandas.groupedMap.assignColumnsByName"
 AQE_NOTE = "adaptive execution never splits a group-by, so it would not help"
@@ -124,8 +128,11 @@ class SkewGroupedData:
 
         * The rows, names and types are those of plain Spark. Where its order is not fixed (`collect_list`), ours
           is not either.
-        * `collect_list` and `collect_set` are computed in parts for hot keys; `sum`, `count`, `avg`, `min`, `max`
-          beside them too. Any other function sends the whole call the native way, and `explain` names it.
+        * `collect_list`, `collect_set`, `listagg` and `mode` are computed in parts for hot keys; every other aggregate
+          of Spark beside them is computed as Spark does it (`skewkit.spark.splits` says how, function by function),
+          inside expressions and with DISTINCT or FILTER, too.
+        * A Column that holds something else, such as a UDF or a window, sends the whole call the native way, and
+          `explain` names it.
 
         Raises:
             ColumnNotFoundError: an aggregate names a column that is not in the frame.
@@ -133,23 +140,24 @@ class SkewGroupedData:
         native = self._native_agg(exprs)
         if self._strategy == "native":
             return remember(native, self._choice("native", self._native_because))
-        if is_column(exprs[0]) and len(native.columns) != len(self._keys.names) + len(exprs):
-            return remember(native, self._choice("native", "spark.sql.retainGroupColumns is off"))
-        plan = self._split_calls(exprs)
+        if len(native.columns) != len(self._keys.names) + len(exprs[0] if isinstance(exprs[0], dict) else exprs):
+            return remember(native, self._choice("native", "the result has not one column per key and aggregate"))
+        plan = read_plan(self._df, exprs)
         if isinstance(plan, str):
             return remember(native, self._choice("native", plan))
-        calls, splits, salt_by = plan
-        if self._strategy == "auto" and not any(split.pays for split in splits):
-            names = ", ".join(dict.fromkeys(call.name for call in calls))
-            reason = f"Spark combines {names} before the shuffle, so a hot key costs nothing"
-            return remember(native, self._choice("native", reason))
-        only_sets = all(split.by_value or not split.pays for split in splits)
-        choice = self._decide(value=salt_by[0] if salt_by and only_sets else None)
+        if self._strategy == "auto" and not plan.pays:
+            return remember(native, self._choice("native", plan.why_not))
+        choice = self._decide(values=plan.values)
         if choice.strategy == "native" or choice.plan is None:
             return remember(native, choice)
-        arguments = [argument for call in calls for argument in call.arguments]
-        row_hash = F.xxhash64(*salt_by) if salt_by else self._salt(arguments)
-        frame = aggregate(self._df, self._keys, choice.plan, calls, splits, row_hash, native.schema)
+        if plan.salted_by:
+            row_hash = plan.values[0]
+        else:
+            row_hash = self._salt(plan.inputs.columns)
+        try:
+            frame = aggregate(self._df, self._keys, choice.plan, plan, row_hash, native.schema)
+        except AnalysisException as error:
+            return remember(native, self._choice("native", f"Spark does not take the split form: {first_line(error)}"))
         return remember(frame, choice)
 
     def count(self) -> DataFrame:
@@ -227,11 +235,11 @@ class SkewGroupedData:
         if conf_reader(self._df.sparkSession)(_BY_NAME) != "false":
             check_function(func, merge, self._df.schema, schema, self._keys.names)
 
-    def _decide(self, *, divisible: bool = True, value: Column | None = None) -> Choice:
-        """Profile if need be, plan, and say whether the plan pays; `value` is what a set would be cut by."""
+    def _decide(self, *, divisible: bool = True, values: Sequence[Column] = ()) -> Choice:
+        """Profile if need be, plan, and say whether the plan pays; `values` are what sets would be cut by."""
         known, distinct = self._profile, None
         if known is None:
-            found = measured([(self._seen, self._keys)], self._partitions, self._settings, value)[0]
+            found = measured([(self._seen, self._keys)], self._partitions, self._settings, values)[0]
             known, distinct = found.profile, found.distinct
         scheme = self._scheme(divisible, known.named)
         theta = 0.0 if known.named else None
@@ -266,28 +274,8 @@ class SkewGroupedData:
         return Choice(title, strategy, reason, profile, plan, notes=tuple(notes))
 
     def _native_agg(self, exprs: Sequence[Any]) -> DataFrame:
-        if not exprs:
-            raise ArgumentError("agg() got no aggregate; pass Columns such as F.collect_set('x'), or a dict")
-        if not (isinstance(exprs[0], dict) or all(is_column(e) for e in exprs)):
-            raise ArgumentTypeError("agg() takes Columns, such as F.collect_set('x'), or one dict of name to function")
-        return analysed(lambda: self._df.groupBy(*self._keys.columns).agg(*exprs))
-
-    def _split_calls(self, exprs: Sequence[Any]) -> tuple[list[Call], list[Split], list[Column]] | str:
-        """Return how every aggregate splits, or the reason why the call is native."""
-        calls, splits = [], []
-        for expr in exprs:
-            call = read_call(expr) if is_column(expr) else None
-            if call is None:
-                return f"{expr} is not a plain call of an aggregate function"
-            split = split_of(self._df, call)
-            if isinstance(split, str):
-                return split
-            calls.append(call)
-            splits.append(split)
-        salt_by = values_to_salt_by(calls, splits)
-        if salt_by is None:
-            return "two sets in one call cannot both be cut by their values; ask for them in two calls"
-        return calls, splits, salt_by
+        check_aggregates(exprs)
+        return analysed(lambda: self._df.groupBy(*self._keys.columns).agg(*exprs), SPLITS)
 
     def _shorthand(self, function: Callable[[Any], Column], name: str, columns: Sequence[str]) -> DataFrame:
         # Spark checks that the columns are numeric.

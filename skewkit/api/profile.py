@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
+from pyspark.sql.types import NumericType
 
 from skewkit.api.common import analysed, check_batch, check_frame, check_partitions, settings_of
 from skewkit.errors import ArgumentError, ArgumentTypeError, KeyTypeError
@@ -42,6 +43,7 @@ def skew_profile(
     Raises:
         ColumnNotFoundError: a column is not in the frame.
         KeyTypeError: a key is a map or a variant, or has a collation other than UTF8_BINARY.
+        ArgumentTypeError: the weight is no number.
         ArgumentError: `sample` or `partitions` makes no sense, or a fraction comes with a weight.
         UnsupportedError: the frame is a stream.
 
@@ -65,7 +67,13 @@ def skew_profile(
         if not (isinstance(weight, str) or is_column(weight)):
             raise ArgumentTypeError(f"weight is a column name or a Column, not {weight!r}")
         weight_column = F.col(weight) if isinstance(weight, str) else weight
-        weight_name = analysed(lambda: df.select(weight_column)).schema.names[0]
+        field = analysed(lambda: df.select(weight_column)).schema.fields[0]
+        if not isinstance(field.dataType, NumericType):
+            raise ArgumentTypeError(
+                f"the weight {field.name!r} is of type {field.dataType.simpleString()}; expected a number: cast it, "
+                "or compute what a row weighs"
+            )
+        weight_name = field.name
     wanted: float = settings.sample_rows * n
     if isinstance(sample, str):
         if sample not in ("auto", "exact"):

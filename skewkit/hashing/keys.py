@@ -18,6 +18,7 @@ import mmh3
 import numpy as np
 import numpy.typing as npt
 
+from skewkit import compiled
 from skewkit.errors import ArgumentError, ArgumentTypeError, KeyTypeError
 from skewkit.hashing.mix import GOLDEN, Hashes, mix, mix_many
 
@@ -46,6 +47,10 @@ def _number(value: int, seed: int, kind: int) -> int:
 
 def _numbers(values: Hashes, seed: int, kind: int) -> Hashes:
     first, second = _salts(seed, kind)
+    if compiled.worth(values.size):
+        from skewkit.compiled.hashes import hash_words
+
+        return hash_words(compiled.plain(values), np.uint64(first), np.uint64(second))
     return mix_many(mix_many(values ^ np.uint64(first)) + np.uint64(second))
 
 
@@ -231,15 +236,30 @@ def _hash_array(array: npt.NDArray[Any], seed: int) -> Hashes:
     if array.ndim != 1:
         raise ArgumentError(f"keys has shape {array.shape}; expected one dimension (or a list of tuples)")
     if array.dtype.kind in "ib":
-        return _numbers(array.astype(np.int64).view(np.uint64), seed, _INT)
+        return _numbers(array.astype(np.int64, copy=False).view(np.uint64), seed, _INT)
     if array.dtype.kind == "u":
         if array.size == 0 or int(array.max()) <= _HIGH:
-            return _numbers(array.astype(np.uint64), seed, _INT)
+            return _numbers(array.astype(np.uint64, copy=False), seed, _INT)
     elif array.dtype.kind == "f" and array.dtype.itemsize <= 8:
         return _hash_floats(array.astype(np.float64), seed)
     elif array.dtype.kind == "M":
         array = array.astype(_resolution(array.dtype))
+    elif array.dtype.kind in "SU" and array.dtype.itemsize and compiled.worth(array.size):
+        return _hash_fixed(array, seed)
     return _hash_list(array.tolist(), seed)
+
+
+def _hash_fixed(array: npt.NDArray[Any], seed: int) -> Hashes:
+    """Hash an array of texts or bytes of fixed width in a compiled loop."""
+    from skewkit.compiled.texts import hash_bytes, hash_texts
+
+    text = array.dtype.kind == "U"
+    cells = np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("="))
+    units: npt.NDArray[Any] = cells.view(np.uint32 if text else np.uint8).reshape(array.size, -1)
+    first, second = _salts(seed, _TEXT if text else _BYTES)
+    low = np.uint64(first & 0xFFFF_FFFF)
+    found = hash_texts(compiled.plain(units), low) if text else hash_bytes(compiled.plain(units), low)
+    return mix_many(found ^ np.uint64(second))
 
 
 def _hash_floats(array: npt.NDArray[np.float64], seed: int) -> Hashes:
@@ -248,6 +268,24 @@ def _hash_floats(array: npt.NDArray[np.float64], seed: int) -> Hashes:
     hashes = _numbers(bits, seed, _FLOAT)
     hashes[whole] = _numbers(array[whole].astype(np.int64).view(np.uint64), seed, _INT)
     return hashes
+
+
+def _hash_texts(keys: list[Any], text: bool, seed: int) -> Hashes:
+    """Hash a list of str only (`text`), or of bytes only; where keys come again and again, each key once."""
+    distinct = dict.fromkeys(keys)
+    few = len(distinct) <= len(keys) // 2
+    first, second = _salts(seed, _TEXT if text else _BYTES)
+    low, murmur = first & 0xFFFF_FFFF, mmh3.hash64
+    source = distinct if few else keys
+    if text:
+        found = [murmur(key.encode("utf-8", "surrogatepass"), low)[0] for key in source]
+    else:
+        found = [murmur(key, low)[0] for key in source]
+    hashes = mix_many(np.array(found, dtype=np.int64).view(np.uint64) ^ np.uint64(second))
+    if not few:
+        return hashes
+    position = dict(zip(distinct, range(len(distinct)), strict=True))
+    return hashes[np.fromiter(map(position.__getitem__, keys), np.intp, len(keys))]
 
 
 def _hash_list(keys: list[Any], seed: int) -> Hashes:
@@ -259,9 +297,6 @@ def _hash_list(keys: list[Any], seed: int) -> Hashes:
             pass
     elif types == {float}:
         return _hash_floats(np.array(keys, dtype=np.float64), seed)
-    elif types == {str}:
-        first, second = _salts(seed, _TEXT)
-        low, murmur = first & 0xFFFF_FFFF, mmh3.hash64
-        found = [murmur(key.encode("utf-8", "surrogatepass"), low)[0] for key in keys]
-        return mix_many(np.array(found, dtype=np.int64).view(np.uint64) ^ np.uint64(second))
+    elif types in ({str}, {bytes}):
+        return _hash_texts(keys, types == {str}, seed)
     return np.fromiter((hash_key(key, seed) for key in keys), dtype=np.uint64, count=len(keys))

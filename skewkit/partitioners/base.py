@@ -5,12 +5,14 @@ from __future__ import annotations
 import inspect
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from array import array
+from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
+from skewkit import compiled
 from skewkit.errors import ArgumentError, ArgumentTypeError, UnsupportedError, nearest
 from skewkit.hashing import hash_key, hash_keys
 from skewkit.hashing.keys import Key, Keys
@@ -19,6 +21,9 @@ from skewkit.partitioners.checks import Floats, non_negative, real_number, whole
 
 Routes = npt.NDArray[np.int32]
 P = TypeVar("P", bound="Partitioner")
+
+_BLOCK = 1 << 15  # messages that are hashed and routed together: their arrays stay in the cache
+_ONES = np.ones(_BLOCK)
 
 
 class Partitioner(ABC):
@@ -53,7 +58,7 @@ class Partitioner(ABC):
         self.messages = 0
         self.plans = 0
         self.exchanged = 0
-        self._loads = [0.0] * self.workers
+        self._loads = array("d", bytes(8 * self.workers))
         self._active = list(range(self.workers))
 
     def route(self, key: Key, weight: float = 1.0) -> int:
@@ -80,8 +85,21 @@ class Partitioner(ABC):
             ArgumentError: a weight is negative or not finite, or there are not as many weights as keys.
             KeyTypeError: a key has a type that cannot be hashed.
         """
-        hashes = hash_keys(keys, self.seed)
-        return self._route_all(hashes, weights_of(hashes.size, weights))
+        if hasattr(keys, "__array__"):
+            keys = np.asarray(keys)
+        in_blocks = isinstance(keys, np.ndarray) and keys.ndim == 1 and keys.dtype.kind in "biufSU"
+        whole = None if in_blocks else hash_keys(keys, self.seed)
+        size = len(keys) if whole is None else whole.size
+        amounts = None if weights is None else weights_of(size, weights)
+        fast = compiled.worth(size, self.messages)
+        routes = np.empty(size, dtype=np.int32)
+        for part in _blocks(size):
+            # Where no key can be refused, hashes need no second array as long as the first.
+            hashes = hash_keys(keys[part], self.seed) if whole is None else whole[part]
+            own = _ONES[: hashes.size] if amounts is None else amounts[part]
+            if not (fast and self._run_compiled(hashes, compiled.plain(own), routes[part])):
+                routes[part] = self._route_all(hashes, own)
+        return routes
 
     def choices(self, key: Key) -> int:
         """Return among how many workers at most the messages of this key are shared from now on.
@@ -233,6 +251,10 @@ class Partitioner(ABC):
         routes = [one(h, weight) for h, weight in zip(hashes.tolist(), weights.tolist(), strict=True)]
         return np.array(routes, dtype=np.int32)
 
+    def _run_compiled(self, hashes: Hashes, weights: Floats, routes: Routes) -> bool:
+        """Do what `_route_all` does in a compiled loop and return True; False where there is none."""
+        return False
+
     @abstractmethod
     def _choices(self, hashed: int) -> int:
         """Return `choices` by the hash of the key."""
@@ -261,6 +283,10 @@ class Partitioner(ABC):
         """Use a worker no longer; it is not in `_active` any more."""
         return None
 
+    def _load_view(self) -> Floats:
+        """Return the loads as an array that shares their memory."""
+        return np.frombuffer(self._loads)
+
     def _count_one(self, worker: int, weight: float) -> int:
         """Count load and message, and return the worker."""
         self._loads[worker] += weight
@@ -269,9 +295,7 @@ class Partitioner(ABC):
 
     def _count_all(self, routes: npt.NDArray[Any], weights: Floats) -> Routes:
         """Count loads and messages in their order, and return the routes as int32."""
-        loads = self.loads
-        np.add.at(loads, routes, weights)
-        self._loads[:] = loads.tolist()
+        np.add.at(self._load_view(), routes, weights)
         self.messages += routes.size
         return routes.astype(np.int32)
 
@@ -288,6 +312,10 @@ def weights_of(count: int, weights: Sequence[float] | npt.NDArray[Any] | None) -
     if checked.size != count:
         raise ArgumentError(f"found {count} keys and {checked.size} weights; expected one weight per key")
     return checked
+
+
+def _blocks(size: int) -> Iterator[slice]:
+    return (slice(start, start + _BLOCK) for start in range(0, size, _BLOCK))
 
 
 def option_names(scheme: type[Partitioner]) -> list[str]:

@@ -72,5 +72,15 @@ class Bounded(Partitioner):
         self.messages += len(routes)
         return routes
 
+    def _run_compiled(self, hashes: Hashes, weights: Floats, routes: Routes) -> bool:
+        allowed = (1.0 + self.epsilon) / self.workers
+        self._total = self._walk_compiled(hashes, weights, routes, self._total, allowed)
+        self.messages += hashes.size
+        return True
+
+    @abstractmethod
+    def _walk_compiled(self, hashes: Hashes, weights: Floats, routes: Routes, total: float, allowed: float) -> float:
+        """Do what `_walk` does in a compiled loop, and return the new total."""
+
     def _choices(self, hashed: int) -> int:
         return self.workers

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
+import numpy as np
+
 from skewkit.hashing.mix import Hashes
+from skewkit.partitioners.base import Routes
 from skewkit.partitioners.bounded import Bounded
-from skewkit.partitioners.checks import whole_number
+from skewkit.partitioners.checks import Floats, whole_number
 from skewkit.sketch import HashRing
 
 
@@ -61,3 +64,10 @@ class BoundedHash(Bounded):
                 if loads[ring[index]] < bound:
                     return ring[index]
         return loads.index(min(loads))
+
+    def _walk_compiled(self, hashes: Hashes, weights: Floats, routes: Routes, total: float, allowed: float) -> float:
+        from skewkit.compiled.direct import route_ring
+
+        places = np.array(self._ring.places, dtype=np.uint64)
+        ring = np.array(self._ring.owners, dtype=np.int64)
+        return route_ring(hashes, weights, self._load_view(), routes, total, allowed, places, ring)

@@ -5,12 +5,17 @@ from __future__ import annotations
 import math
 from typing import Any, ClassVar
 
+import numpy as np
+
+from skewkit.hashing.mix import Hashes
+from skewkit.partitioners.base import Routes
 from skewkit.partitioners.candidates import first_candidates
-from skewkit.partitioners.checks import real_number
+from skewkit.partitioners.checks import Floats, real_number
 from skewkit.partitioners.head_tail import HeadTail
 from skewkit.partitioners.least_loaded import LeastLoaded
 from skewkit.partitioners.optimal_choices import optimal_choices
 
+_NEVER = 2.0**62  # a number of messages that no stream has
 _REMEMBERED = 1 << 14  # candidate lists kept; they are drawn again when needed
 
 
@@ -73,14 +78,25 @@ class DChoices(HeadTail):
             candidates = self._lists[hashed] = first_candidates(hashed, self._d, self.workers)
         return min(candidates, key=self._loads.__getitem__)
 
+    def _run_compiled(self, hashes: Hashes, weights: Floats, routes: Routes) -> bool:
+        from skewkit.compiled.head_tail import LEAST_OF_D
+
+        self._lists.clear()
+        _, self._d, self._due = self._loop(
+            hashes, weights, routes, LEAST_OF_D, self.epsilon, self.refresh, d=self._d, due=self._due
+        )
+        return True
+
     def _set_d(self) -> None:
         sketch = self._sketch
-        head = [counter.low / sketch.total for counter in sketch.heavy(self.theta, certain=True)]
-        d = optimal_choices(head, max(0.0, 1.0 - sum(head)), self.workers, self.epsilon)
+        lows = np.array([counter.low for counter in sketch.heavy(self.theta, certain=True)])
+        head = np.sort(lows / sketch.total)[::-1]
+        tail = max(0.0, 1.0 - float(np.cumsum(head)[-1])) if head.size else 1.0
+        d = optimal_choices(head, tail, self.workers, self.epsilon)
         if d != self._d:
             self._d = d
             self._lists.clear()
-        self._due = max(self.messages + 1, math.ceil(self.messages * (1.0 + self.refresh)))
+        self._due = max(self.messages + 1, math.ceil(min(self.messages * (1.0 + self.refresh), _NEVER)))
 
     def _head_choices(self) -> int:
         return self._d

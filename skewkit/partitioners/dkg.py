@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from skewkit.hashing.mix import Hashes
-from skewkit.partitioners.checks import Floats, whole_number
+from skewkit.partitioners.checks import Floats, switch, whole_number
 from skewkit.partitioners.lpt import longest_first
 from skewkit.partitioners.planned import Planned
 
@@ -22,8 +22,9 @@ class DistributionAware(Planned):
     the longest-first rule over both.
 
     Not fitted, it learns from the first `learning` messages, which go with their buckets, dealt out evenly.
-    Then it plans once. Where skewkit departs from the paper: buckets that were empty while learning are
-    planned with what is to be expected of them (`expected_weights`), not with zero.
+    Then it plans once. Where skewkit departs from the paper, unless `literal` is set: buckets that were empty
+    while learning are planned with what is to be expected of them (`expected_weights`), not with zero. By the
+    letter all of them go to one worker, which ends 3 times above the mean with short learning and a large mu.
 
     * choices(key) is 1; a key moves once, when learning ends, or not at all after `fit`.
     * With known frequencies the greatest load is at most 4/3 times the least possible (Graham); the paper's
@@ -35,6 +36,7 @@ class DistributionAware(Planned):
         capacity: counters of the SpaceSaving sketch; by default 10 per worker, and 2 / theta at least.
         mu: hash buckets per worker.
         learning: messages to learn from; by default 100 per worker, and 1,000 at least.
+        literal: plan buckets with the weights seen, as the paper has it.
 
     >>> p = DistributionAware(workers=2).fit(["a", "b", "c"], weights=[4, 3, 3])
     >>> p.route("a") != p.route("b") and p.route("b") == p.route("c")
@@ -52,19 +54,27 @@ class DistributionAware(Planned):
         capacity: int | None = None,
         mu: int = 20,
         learning: int | None = None,
+        literal: bool = False,
         **unknown: Any,
     ) -> None:
         super().__init__(workers, seed, theta, capacity, mu, **unknown)
         default = max(1000, 100 * self.workers)
         self.learning = default if learning is None else whole_number("learning", learning)
+        self.literal = switch("literal", literal)
         self._due = self.learning
         self._workers = np.empty(0, dtype=np.int64)
 
     def _plan(self, hashes: Hashes, weights: Floats, buckets: Floats, loads: Floats) -> list[Any]:
-        placed = longest_first(np.concatenate([weights, buckets]), np.zeros(self.workers)).astype(np.int64)
+        items = np.concatenate([weights, buckets])
+        placed = longest_first(items, np.zeros(self.workers)).astype(np.int64)
+        if self.literal:  # an item of weight zero leaves the least loaded worker the least loaded
+            placed[items == 0.0] = np.bincount(placed, items, self.workers).argmin()
         self._homes = placed[weights.size :]
         places: list[Any] = placed[: weights.size].tolist()
         return places
+
+    def _expected(self, seen: Floats, unit: float) -> Floats:
+        return seen.copy() if self.literal else super()._expected(seen, unit)
 
     def _place(self, places: list[Any]) -> None:
         self._workers = np.array(places, dtype=np.int64)

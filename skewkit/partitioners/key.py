@@ -31,5 +31,12 @@ class KeyGrouping(Partitioner):
     def _route_all(self, hashes: Hashes, weights: Floats) -> Routes:
         return self._count_all(candidate_many(hashes, 1, self.workers), weights)
 
+    def _run_compiled(self, hashes: Hashes, weights: Floats, routes: Routes) -> bool:
+        from skewkit.compiled.direct import route_key
+
+        route_key(hashes, weights, self._load_view(), routes)
+        self.messages += hashes.size
+        return True
+
     def _choices(self, hashed: int) -> int:
         return 1

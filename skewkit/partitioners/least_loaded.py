@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import MutableSequence
 from heapq import heapreplace
 
 
@@ -23,7 +24,7 @@ class LeastLoaded:
     2
     """
 
-    def __init__(self, loads: list[float]) -> None:
+    def __init__(self, loads: MutableSequence[float]) -> None:
         self._loads = loads
         self._heap = sorted((load, worker) for worker, load in enumerate(loads))
 

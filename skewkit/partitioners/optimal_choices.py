@@ -8,13 +8,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any, TypeVar
 
 import numpy as np
 
 from skewkit.partitioners.checks import Floats, non_negative, real_number, whole_number
 
+Number = TypeVar("Number", float, Floats)
 
-def optimal_choices(head: Sequence[float], tail: float, workers: int, epsilon: float = 1e-4) -> int:
+
+def optimal_choices(head: Sequence[float] | Floats, tail: float, workers: int, epsilon: float = 1e-4) -> int:
     """Return the least number of choices d that Equation (3) allows for the keys of the head.
 
     With n workers, b_h = n - n * ((n - 1) / n)**(h * d) is the number of workers that h keys with d choices
@@ -53,18 +56,39 @@ def optimal_choices(head: Sequence[float], tail: float, workers: int, epsilon: f
         return min(2, n)
     start = max(2, math.ceil(float(shares[0]) * n - 1e-9))  # 1e-9: 0.07 * 100 is not 8
     prefix = np.cumsum(shares)
-    ends = np.array([0, shares.size - 1])
-    every = np.arange(shares.size)
-    for d in range(start, n):
-        # The first and the last prefix are the tight ones in practice: looking there first saves most work.
-        if _holds(d, n, eps, prefix, rest, ends) and _holds(d, n, eps, prefix, rest, every):
-            return d
-    return n
+    return next((d for d in range(start, n) if _holds(d, n, eps, prefix, rest)), n)
 
 
-def _holds(d: int, n: int, epsilon: float, prefix: Floats, tail: float, at: np.ndarray) -> bool:
-    """Tell whether Equation (3) holds for d at the prefixes that end at the indices `at`."""
-    reached = -np.expm1(np.log1p(-1.0 / n) * ((at + 1) * d))  # b_h / n
-    inside = prefix[at]
-    load = inside + reached**d * (prefix[-1] - inside) + reached**2 * tail
-    return bool(np.all(load <= reached * (1.0 + n * epsilon)))
+def _holds(d: int, n: int, epsilon: float, prefix: Floats, tail: float) -> bool:
+    """Tell whether Equation (3) holds for d at every prefix of the head; look at the tight ones first.
+
+    Powers are products, so that the compiled twin (`skewkit.compiled.head_tail`) rounds as this does.
+    """
+    missed = power(1.0 - 1.0 / n, d)  # share of workers that the d choices of a key miss
+    head, allowed = float(prefix[-1]), 1.0 + n * epsilon
+    if not _fits(float(prefix[0]), 1.0 - missed, d, head, tail, allowed):
+        return False
+    reached: Floats = 1.0 - np.cumprod(np.full(prefix.size, missed))  # b_h / n
+    last = float(reached[-1])
+    if not head + last * last * tail <= last * allowed:
+        return False
+    return bool(np.all(_fits(prefix, reached, d, head, tail, allowed)))
+
+
+def _fits(inside: Number, reached: Number, d: int, head: float, tail: float, allowed: float) -> Any:
+    return inside + power(reached, d) * (head - inside) + reached * reached * tail <= reached * allowed
+
+
+def power(base: Number, exponent: int) -> Number:
+    """Return base**exponent by repeated squaring, for an exponent of zero or more.
+
+    >>> power(3.0, 5)
+    243.0
+    """
+    result: Number = base * 0.0 + 1.0
+    while exponent:
+        if exponent & 1:
+            result = result * base
+        base = base * base
+        exponent >>= 1
+    return result

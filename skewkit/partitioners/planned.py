@@ -1,4 +1,4 @@
-"""Planned schemes: the frame of DKG and of the wrap-around scheme."""
+"""Planned schemes: known frequencies, and the frame of DKG."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from skewkit.hashing.mix import Hashes
 from skewkit.partitioners.base import Partitioner, Routes, weights_of
 from skewkit.partitioners.buckets import bucket, bucket_many, expected_weights
 from skewkit.partitioners.checks import Floats, whole_number
-from skewkit.partitioners.head_tail import counters, threshold
+from skewkit.partitioners.sketched import counters, threshold
 from skewkit.sketch import SpaceSaving
 
 _BLOCK = 1 << 14  # messages that are counted together
@@ -73,15 +73,10 @@ class Planned(Partitioner):
                 there are not as many weights as keys.
             KeyTypeError: a key has a type that cannot be hashed.
         """
-        hashes = hash_keys(keys, self.seed)
-        given = weights_of(hashes.size, weights)
-        total = float(given.sum())
-        if total <= 0.0:
-            raise ArgumentError(f"found {hashes.size} keys of weight {total:g} to fit; expected some weight")
-        distinct, sums = _add_up(hashes, given)
-        hot = sums >= self.theta * total
+        distinct, sums = known_frequencies(keys, weights, self.seed)
+        hot = sums >= self.theta * sums.sum()
         seen = _per_bucket(distinct[~hot], sums[~hot], self._seen.size)
-        buckets = expected_weights(seen, unit=1.0 if weights is None else 0.0)
+        buckets = self._expected(seen, unit=1.0 if weights is None else 0.0)
         self._due = math.inf
         self._block = []
         self._adopt(distinct[hot], sums[hot], buckets, np.zeros(self.workers))
@@ -96,7 +91,7 @@ class Planned(Partitioner):
         # Only what surely belongs to a heavy key leaves its bucket, so nothing is counted twice or lost.
         rest = np.maximum(0.0, self._seen - _per_bucket(hashes, lows, self._seen.size))
         unit = self._sketch.total / max(1, self.messages)
-        self._adopt(hashes, lows, expected_weights(rest, unit), self.loads)
+        self._adopt(hashes, lows, self._expected(rest, unit), self.loads)
 
     def _adopt(self, hashes: Hashes, weights: Floats, buckets: Floats, loads: Floats) -> None:
         """Make the plan for heavy keys (in any order), buckets, and loads that are there already."""
@@ -106,6 +101,10 @@ class Planned(Partitioner):
         self._heads = hashes[order][rising]
         self._place([places[i] for i in rising.tolist()])
         self.plans += 1
+
+    def _expected(self, seen: Floats, unit: float) -> Floats:
+        """Return the weight to expect in every bucket (`unit`: weight of a message, 0 if `seen` is the truth)."""
+        return expected_weights(seen, unit)
 
     @abstractmethod
     def _plan(self, hashes: Hashes, weights: Floats, buckets: Floats, loads: Floats) -> list[Any]:
@@ -187,6 +186,24 @@ class Planned(Partitioner):
     @abstractmethod
     def _heavy_workers(self, heads: npt.NDArray[np.int64], weights: Floats) -> npt.NDArray[np.int64]:
         """Return the workers for messages of heavy keys: as `_heavy_worker` one by one."""
+
+
+def known_frequencies(
+    keys: Keys, weights: Sequence[float] | npt.NDArray[Any] | None, seed: int
+) -> tuple[Hashes, Floats]:
+    """Return the distinct hashes of the keys to fit, rising, with their weights.
+
+    Raises:
+        ArgumentError: there are no keys, all weights are zero, a weight is negative or not finite, or there
+            are not as many weights as keys.
+        KeyTypeError: a key has a type that cannot be hashed.
+    """
+    hashes = hash_keys(keys, seed)
+    given = weights_of(hashes.size, weights)
+    total = float(given.sum())
+    if total <= 0.0:
+        raise ArgumentError(f"found {hashes.size} keys of weight {total:g} to fit; expected some weight")
+    return _add_up(hashes, given)
 
 
 def _add_up(hashes: Hashes, weights: Floats) -> tuple[Hashes, Floats]:

@@ -6,8 +6,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from skewkit.hashing.mix import GOLDEN, Hashes, mix
+from skewkit.hashing.mix import GOLDEN, MASK, Hashes, mix
+from skewkit.partitioners.base import Routes
 from skewkit.partitioners.candidates import candidate, candidate_many
+from skewkit.partitioners.checks import Floats
 from skewkit.partitioners.greedy import TwoCandidates
 
 
@@ -46,6 +48,14 @@ class PowerOfTwo(TwoCandidates):
         at = np.uint64(self._draws) + numbers * np.uint64(2 * GOLDEN % 2**64)
         first, second = (candidate_many(at, index, self.workers).tolist() for index in (1, 2))
         return first, second
+
+    def _run_compiled(self, hashes: Hashes, weights: Floats, routes: Routes) -> bool:
+        from skewkit.compiled.direct import route_drawn
+
+        draws = np.uint64((self._draws + 2 * self.messages * GOLDEN) & MASK)
+        route_drawn(draws, weights, self._load_view(), routes)
+        self.messages += hashes.size
+        return True
 
     def _choices(self, hashed: int) -> int:
         return self.workers

@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from skewkit.hashing.mix import Hashes
+from skewkit.partitioners.base import Routes
 from skewkit.partitioners.bounded import Bounded
 from skewkit.partitioners.candidates import candidate, candidate_many
+from skewkit.partitioners.checks import Floats
 
 _REMEMBERED = 1 << 16  # sequences kept; they are drawn again when needed
 
@@ -61,6 +63,11 @@ class RandomChoices(Bounded):
                 sequence.append(worker)
         self._sequences[hashed] = (sequence, salt)
         return worker if loads[worker] < bound else loads.index(min(loads))
+
+    def _walk_compiled(self, hashes: Hashes, weights: Floats, routes: Routes, total: float, allowed: float) -> float:
+        from skewkit.compiled.direct import route_random_choices
+
+        return route_random_choices(hashes, weights, self._load_view(), routes, total, allowed)
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_sequences": {}}

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from skewkit.hashing.mix import mix, to_range
+from skewkit.hashing.mix import Hashes, mix, to_range
+from skewkit.partitioners.base import Routes
+from skewkit.partitioners.checks import Floats
 from skewkit.partitioners.head_tail import HeadTail
 
 
@@ -46,6 +48,12 @@ class RoundRobin(HeadTail):
         worker = self._next
         self._next = (worker + 1) % self.workers
         return worker
+
+    def _run_compiled(self, hashes: Hashes, weights: Floats, routes: Routes) -> bool:
+        from skewkit.compiled.head_tail import IN_TURN
+
+        self._next, _, _ = self._loop(hashes, weights, routes, IN_TURN, turn=self._next)
+        return True
 
     def _head_choices(self) -> int:
         return self.workers

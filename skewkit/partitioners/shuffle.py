@@ -40,5 +40,16 @@ class ShuffleGrouping(Partitioner):
         turns = np.arange(hashes.size) + (self._start + self.messages)
         return self._count_all(np.array(self._active)[turns % len(self._active)], weights)
 
+    def _run_compiled(self, hashes: Hashes, weights: Floats, routes: Routes) -> bool:
+        if len(self._active) < self.workers:
+            return False
+        from skewkit.compiled.direct import route_in_turn
+
+        if len(self._active) < len(self._loads):
+            return False
+        route_in_turn(self._start + self.messages, weights, self._load_view(), routes)
+        self.messages += hashes.size
+        return True
+
     def _choices(self, hashed: int) -> int:
         return len(self._active)

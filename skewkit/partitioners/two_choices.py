@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import ClassVar
 
 from skewkit.hashing.mix import Hashes
+from skewkit.partitioners.base import Routes
 from skewkit.partitioners.candidates import candidate, candidate_many
+from skewkit.partitioners.checks import Floats
 from skewkit.partitioners.greedy import TwoCandidates
 
 
@@ -31,6 +33,13 @@ class TwoChoices(TwoCandidates):
     def _pairs(self, hashes: Hashes) -> tuple[list[int], list[int]]:
         first, second = (candidate_many(hashes, index, self.workers).tolist() for index in (1, 2))
         return first, second
+
+    def _run_compiled(self, hashes: Hashes, weights: Floats, routes: Routes) -> bool:
+        from skewkit.compiled.direct import route_greedy
+
+        route_greedy(hashes, weights, self._load_view(), routes)
+        self.messages += hashes.size
+        return True
 
     def _choices(self, hashed: int) -> int:
         return min(2, self.workers)

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
+from skewkit.hashing.mix import Hashes
+from skewkit.partitioners.base import Routes
+from skewkit.partitioners.checks import Floats
 from skewkit.partitioners.head_tail import HeadTail
 from skewkit.partitioners.least_loaded import LeastLoaded
 
@@ -41,6 +44,12 @@ class WChoices(HeadTail):
 
     def _head_worker(self, hashed: int) -> int:
         return self._least.worker()
+
+    def _run_compiled(self, hashes: Hashes, weights: Floats, routes: Routes) -> bool:
+        from skewkit.compiled.head_tail import LEAST_OF_ALL
+
+        self._loop(hashes, weights, routes, LEAST_OF_ALL)
+        return True
 
     def _head_choices(self) -> int:
         return self.workers

@@ -88,6 +88,8 @@ def _pour(weights: Floats, ground: Floats) -> tuple[npt.NDArray[np.intp], npt.ND
     total = float(ends[-1])
     room = np.maximum(0.0, water_level(total, ground) - ground)
     open_workers = np.flatnonzero(room > _SLIVER * total)
+    if open_workers.size == 0:  # so little weight that a share of it rounds to zero
+        open_workers, room = np.array([ground.argmin()]), np.full(ground.size, total)
     full = np.cumsum(room[open_workers])
     full *= total / full[-1]
     full[-1] = total

@@ -6,7 +6,6 @@ just as plain Spark would, the hot keys in sub-groups whose results are merged o
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pyspark.sql import Column, DataFrame
@@ -14,10 +13,9 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from skewkit.plan.keyplan import KeyPlan
-from skewkit.spark.compat import Call, place
+from skewkit.spark.compat import place
 from skewkit.spark.keys import Keys, Names, quoted
 from skewkit.spark.route import with_heavy_index, with_partition
-from skewkit.spark.splits import Split
 from skewkit.spark.workers import GroupFunction, on_parts, on_sub_groups, on_whole_groups
 
 
@@ -29,18 +27,24 @@ class Placed:
     width: int
     keys: Keys
     names: Names
+    reads: Column | None = None
+    """A condition that reads the columns which no branch is to prune."""
 
     def cold(self) -> DataFrame:
         """Rows of keys that are not heavy."""
-        return self.frame.where(self._stays(F.col(self.names("heavy")) < 0))
+        return self._where(F.col(self.names("heavy")) < 0)
 
     def hot(self) -> DataFrame:
         """Rows of heavy keys."""
-        return self.frame.where(self._stays(F.col(self.names("heavy")) >= 0))
+        return self._where(F.col(self.names("heavy")) >= 0)
 
-    def _stays(self, condition: Column) -> Column:
-        """Keep the optimizer from pushing a filter below the exchange, which both branches are to share."""
-        return F.when(F.spark_partition_id() >= 0, condition)
+    def _where(self, condition: Column) -> DataFrame:
+        """Filter above the exchange: the optimizer must not push the filter, or a choice of columns, below it.
+
+        All branches read one exchange only while it is the same for each.
+        """
+        stays = F.when(F.spark_partition_id() >= 0, condition)
+        return self.frame.where(stays if self.reads is None else stays.otherwise(self.reads))
 
 
 def placed(df: DataFrame, keys: Keys, plan: KeyPlan, row_hash: Column) -> Placed:
@@ -56,42 +60,6 @@ def placed(df: DataFrame, keys: Keys, plan: KeyPlan, row_hash: Column) -> Placed
         keys = keys.renamed(helpers)
     routed = with_partition(with_heavy_index(df, keys, plan, names), plan, names, row_hash)
     return Placed(place(routed, plan.partitions, F.col(names("partition"))), width, keys, names)
-
-
-def aggregate(
-    df: DataFrame,
-    keys: Keys,
-    plan: KeyPlan,
-    calls: Sequence[Call],
-    splits: Sequence[Split],
-    row_hash: Column,
-    schema: StructType,
-) -> DataFrame:
-    """Return the aggregates, split for hot keys, with the names and types of the native result's `schema`.
-
-    Only the keys and the arguments are shuffled, not the other columns of the frame.
-    """
-    key_names = [f"k{i}" for i in range(len(keys.columns))]
-    values = [f"x{i}" for i in range(len(calls))]
-    arguments = [call.arguments[0] if call.arguments else F.lit(1) for call in calls]
-    narrow = df.select(
-        *(column.alias(name) for column, name in zip(keys.columns, key_names, strict=True)),
-        *(argument.alias(name) for argument, name in zip(arguments, values, strict=True)),
-        row_hash.alias("salt"),
-    )
-    at = placed(narrow, keys.renamed(key_names), plan, F.col("salt"))
-    target = F.col(at.names("partition"))
-    whole = [split.whole(F.col(x)).alias(x) for split, x in zip(splits, values, strict=True)]
-    cold = at.cold().groupBy(target, *key_names).agg(*whole).select(*key_names, *values)
-    partials, merges, finishes = [], [], []
-    for split, x in zip(splits, values, strict=True):
-        parts = [f"{x}_{j}" for j in range(len(split.partials))]
-        partials += [make(F.col(x)).alias(p) for make, p in zip(split.partials, parts, strict=True)]
-        merges += [make(F.col(p)).alias(p) for make, p in zip(split.merges, parts, strict=True)]
-        finishes.append(split.finish(*(F.col(p) for p in parts)).alias(x))
-    hot = at.hot().groupBy(target, *key_names).agg(*partials).groupBy(*key_names).agg(*merges)
-    hot = hot.select(*key_names, *finishes)
-    return _as_schema(cold, schema).unionAll(_as_schema(hot, schema))
 
 
 def apply(
@@ -126,15 +94,3 @@ def _piece(plan: KeyPlan, names: Names, most_rows: int) -> Column:
     count = F.array(*map(F.lit, pieces))[F.col(names("heavy"))]
     mixed = F.xxhash64(F.col(names("row")))
     return F.pmod(mixed, count.cast("bigint")).cast("int")
-
-
-def _as_schema(df: DataFrame, schema: StructType) -> DataFrame:
-    """Return the columns in order with the names and types of a schema."""
-    columns = []
-    for found, wanted in zip(df.schema.fields, schema.fields, strict=True):
-        column = F.col(found.name)
-        if found.dataType != wanted.dataType:
-            column = column.cast(wanted.dataType)
-        name = wanted.name
-        columns.append(column.alias(name, metadata=wanted.metadata) if wanted.metadata else column.alias(name))
-    return df.select(*columns)

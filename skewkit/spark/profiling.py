@@ -31,13 +31,13 @@ class Task:
     fraction: float
     weight: Column | None = None
     weight_name: str | None = None
-    value: Column | None = None
-    """A column whose distinct values are to be estimated."""
+    values: tuple[Column, ...] = ()
+    """Columns whose distinct values are to be estimated; the largest number counts."""
 
 
 @dataclass(frozen=True)
 class Found:
-    """A profile, and the distinct values per row of the task's `value` column (None if there is none)."""
+    """A profile, and the distinct values per row of the task's `values` (None if there are none)."""
 
     profile: KeyProfile
     distinct: float | None
@@ -121,8 +121,9 @@ def _queries(task: Task, number: int, partitions: int, buckets: int) -> list[Dat
     nothing = [F.lit(None).cast(types[name]).alias(name) for name in names]
     no_null = F.lit(False).alias("null")
     values = []
-    if task.value is not None:
-        count = F.approx_count_distinct(task.value).cast("double").alias("w")
+    if task.values:
+        counts = [F.approx_count_distinct(value).cast("double") for value in task.values]
+        count = (F.greatest(*counts) if len(counts) > 1 else counts[0]).alias("w")
         no_keys = F.lit(0).cast("bigint").alias("n")
         sampled = task.frame if task.fraction >= 1 else task.frame.sample(fraction=task.fraction, seed=SEED)
         only = sampled.agg(count).select(

@@ -29,7 +29,7 @@ def with_heavy_index(df: DataFrame, keys: Keys, plan: KeyPlan, names: Names) -> 
     index = F.lit(-1)
     for number, part in enumerate((key_hash, F.shiftright(key_hash, 32))):
         slot = names(f"slot{number}")
-        hashed = hashed.select("*", _element(rows, "struct<h:bigint,i:int>", F.pmod(part, F.lit(size))).alias(slot))
+        hashed = hashed.select("*", element(rows, "struct<h:bigint,i:int>", F.pmod(part, F.lit(size))).alias(slot))
         found = (F.col(slot)["h"] == key_hash) & (F.col(slot)["i"] >= 0)
         index = F.when(found, F.col(slot)["i"]).otherwise(index)
     return hashed.select("*", index.alias(names("heavy"))).drop(names("slot0"), names("slot1"))
@@ -43,13 +43,13 @@ def with_partition(
     `row_hash` salts the heavy keys: the same row always goes the same way. Without one, a heavy key goes whole to
     the first of its parts. Rows for which `free` is true may go anywhere and are spread as the plan's `spread` says.
     """
-    tail = _element(plan.buckets, "int", F.pmod(F.col(names("hash")), F.lit(len(plan.buckets))))
+    tail = element(plan.buckets, "int", F.pmod(F.col(names("hash")), F.lit(len(plan.buckets))))
     spans, table = plan.draws
     if not table:
         return df.select("*", tail.alias(names("partition")))
     if row_hash is None:
         heavy = F.col(names("heavy"))
-        first = _element([h.parts[0][0] for h in plan.heavy], "int", heavy)
+        first = element([h.parts[0][0] for h in plan.heavy], "int", heavy)
         return df.select(
             "*", (F.when(heavy >= 0, first).otherwise(tail) if plan.heavy else tail).alias(names("partition"))
         )
@@ -62,11 +62,11 @@ def with_partition(
     # Most rows are of the tail, and nobody asks for their salt.
     df = df.select("*", F.when(index >= 0, row_hash).alias(names("row")))
     row = F.col(names("row"))
-    packed_span = _element([start << 32 | length for start, length in spans], "bigint", index)
+    packed_span = element([start << 32 | length for start, length in spans], "bigint", index)
     df = df.select("*", F.when(index >= 0, packed_span).alias(names("span")))
     start, length = F.shiftright(names("span"), 32), F.col(names("span")).bitwiseAND(F.lit(_LOW32))
     entries = [{"t": t, "p": p, "a": a} for t, p, a in table]
-    entry = _element(entries, "struct<t:bigint,p:int,a:int>", start + F.pmod(row.bitwiseAND(F.lit(SCALE - 1)), length))
+    entry = element(entries, "struct<t:bigint,p:int,a:int>", start + F.pmod(row.bitwiseAND(F.lit(SCALE - 1)), length))
     df = df.select("*", F.when(index >= 0, entry).alias(names("entry")))
     entry = F.col(names("entry"))
     drawn = F.when(F.shiftright(row, 33) + F.lit(SCALE >> 1) < entry["t"], entry["p"]).otherwise(entry["a"])
@@ -78,7 +78,7 @@ def listed(flags: Sequence[bool], index: Column) -> Column:
     """Return whether a row's heavy index is one that `flags` marks; false for rows of the tail."""
     if all(flags):
         return index >= 0
-    return F.when(index >= 0, _element([int(flag) for flag in flags], "int", index) == 1).otherwise(F.lit(False))
+    return F.when(index >= 0, element([int(flag) for flag in flags], "int", index) == 1).otherwise(F.lit(False))
 
 
 def copies(df: DataFrame, lists: Sequence[Sequence[int]], names: Names) -> DataFrame:
@@ -86,7 +86,7 @@ def copies(df: DataFrame, lists: Sequence[Sequence[int]], names: Names) -> DataF
 
     The lists are one literal, so that a row with a single partition costs a look-up, too, and makes no array.
     """
-    targets = _element([list(each) for each in lists], "array<int>", F.col(names("partition")))
+    targets = element([list(each) for each in lists], "array<int>", F.col(names("partition")))
     copied = df.select("*", F.explode(targets).alias(names("copy"))).drop(names("partition"))
     return copied.withColumnRenamed(names("copy"), names("partition"))
 
@@ -118,6 +118,6 @@ def _likely_few(field: StructField) -> int:
     return kinds.index(name) if name in kinds else len(kinds)
 
 
-def _element(items: Sequence[object], type_: str, index: Column) -> Column:
+def element(items: Sequence[object], type_: str, index: Column) -> Column:
     """Return `items[index]`; the optimizer folds the JSON to a literal array once, so a look-up is constant time."""
     return F.from_json(F.lit(json.dumps(items)), f"array<{type_}>")[index.cast("int")]

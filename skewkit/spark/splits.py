@@ -1,90 +1,230 @@
-"""The split table: how an aggregate function splits into a partial, a merge and a finish, or that it cannot.
+"""The split table: how every aggregate function of Spark splits into partials, their merges and a finish.
 
-Two phases give what one phase gives: `finish(merge(partial(sub-groups)))`. `pays` marks functions whose partial
-state is large, so that a hot key hurts; the others Spark combines before the shuffle by itself.
+Two phases give what one phase gives: `finish(merge(partial(sub-groups)))`. Three kinds of functions need no split:
+
+* those with small states, which Spark combines before the shuffle by itself (`COMBINED`);
+* distinct aggregates, which Spark spreads by their values (`DISTINCT`);
+* those that no sub-group can compute a part of (`WHOLE`).
+
+In a call that is split for other aggregates, these are computed by Spark on the same rows, and their results are
+joined in by the key. Functions that Spark combines have partials here, too, where that saves the second aggregation.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import Column
 from pyspark.sql import functions as F
+from pyspark.sql.types import DataType
 
-from skewkit.spark.compat import Call
+from skewkit.spark.calls import AggregateCall
 from skewkit.spark.keys import has_fixed_hash
-
-One = Callable[[Column], Column]
 
 
 @dataclass(frozen=True)
 class Split:
-    """The function itself, its partials over the argument, one merge per partial, and the result of the merged.
+    """Partials over the arguments, one merge per partial, and the result from what was merged.
 
-    `by_value`: right only if equal values meet in one sub-group, so the salt must be the hash of the argument.
+    `finish` gets the merged partials and then the arguments after the first that read no column.
+
+    `pays`: the state grows with the group, so that a hot key hurts.
+    `by_value`: right only if equal values meet in one sub-group, so the salt must be the hash of the inputs.
+    `counted`: the partial is over (value, its number of rows), after equal values were counted.
+    `why`: what Spark does by itself; then there are no partials.
     """
 
-    whole: One
-    partials: tuple[One, ...]
-    merges: tuple[One, ...]
-    finish: Callable[..., Column] = lambda merged: merged
+    partials: tuple[Callable[..., Column], ...] = ()
+    merges: tuple[Callable[[Column], Column], ...] = ()
+    finish: Callable[..., Column] = lambda merged, *_: merged
     pays: bool = False
     by_value: bool = False
+    counted: bool = False
+    why: str = ""
 
 
-def _joined(lists: Column) -> Column:
-    return F.flatten(F.collect_list(lists))
+COMBINED = Split(why="Spark combines {} before the shuffle")
+DISTINCT = Split(why="Spark spreads {} by its values")
+WHOLE = Split(why="no part of a group can compute {}")
+
+
+def _same(function: Callable[[Column], Column]) -> Split:
+    """Return the split of a function that merges its own results."""
+    return Split((function,), (function,))
+
+
+def _count(*columns: Column) -> Column:
+    if not columns:
+        return F.count(F.lit(1))
+    test = columns[0].isNotNull()
+    for column in columns[1:]:
+        test = test & column.isNotNull()
+    return F.count(F.when(test, 1))
+
+
+def _zero(total: Column, *_: Column) -> Column:
+    return F.coalesce(total, F.lit(0).cast("bigint"))
 
 
 def _as_double(x: Column) -> Column:
     return F.sum(x.cast("double"))
 
 
-def _count(total: Column) -> Column:
-    return F.coalesce(total, F.lit(0).cast("bigint"))
+def _mean(total: Column, rows: Column) -> Column:
+    return total / F.nullif(rows, F.lit(0))
 
+
+def _joined(lists: Column) -> Column:
+    return F.flatten(F.collect_list(lists))
+
+
+def _text(values: Column, separator: Column | None = None) -> Column:
+    if separator is None:
+        text = F.array_join(values, "")
+    else:
+        text = F.call_function("array_join", values, F.coalesce(separator, F.lit("")))
+    return F.when(F.size(values) > 0, text)
+
+
+def _most_frequent(value: Column, rows: Column) -> Column:
+    """Return (-rows, value) of the value with most rows, of the least such value; nulls count as no rows."""
+    return F.min(F.struct((-rows).alias("n"), value.alias("x")))
+
+
+_MEAN = Split((_as_double, F.count), (F.sum, F.sum), _mean)
+_LIST = Split((lambda x, *_: F.collect_list(x),), (_joined,), lambda lists, *_: lists, pays=True)
+_LISTAGG = replace(_LIST, finish=_text)
 
 SPLITS: dict[str, Split] = {
-    "count": Split(F.count, (F.count,), (F.sum,), _count),
-    "sum": Split(F.sum, (F.sum,), (F.sum,)),
-    "min": Split(F.min, (F.min,), (F.min,)),
-    "max": Split(F.max, (F.max,), (F.max,)),
-    "avg": Split(F.avg, (_as_double, F.count), (F.sum, F.sum), lambda total, n: total / F.nullif(n, F.lit(0))),
-    "collect_list": Split(F.collect_list, (F.collect_list,), (_joined,), pays=True),
-    "collect_set": Split(F.collect_set, (F.collect_set,), (_joined,), pays=True, by_value=True),
+    "count": Split((_count,), (F.sum,), _zero),
+    "count_if": Split((lambda x: _count(F.nullif(x, F.lit(False))),), (F.sum,), _zero),
+    "regr_count": Split((_count,), (F.sum,), _zero),
+    "sum": _same(F.sum),
+    "avg": _MEAN,
+    "mean": _MEAN,
+    "min": _same(F.min),
+    "max": _same(F.max),
+    "bool_and": _same(F.bool_and),
+    "every": _same(F.bool_and),
+    "bool_or": _same(F.bool_or),
+    "some": _same(F.bool_or),
+    "any": _same(F.bool_or),
+    "bit_and": _same(F.bit_and),
+    "bit_or": _same(F.bit_or),
+    "bit_xor": _same(F.bit_xor),
+    # States that grow with the group.
+    "collect_list": _LIST,
+    "array_agg": _LIST,
+    "collect_set": Split((F.collect_set,), (_joined,), pays=True, by_value=True),
+    "listagg": _LISTAGG,
+    "string_agg": _LISTAGG,
+    "mode": Split(
+        (lambda x, n, *_: _most_frequent(x, n),),
+        (F.min,),
+        lambda best, *_: best["x"],
+        pays=True,
+        by_value=True,
+        counted=True,
+    ),
+    "median": WHOLE,
+    "percentile": WHOLE,
+    "percentile_cont": WHOLE,
+    "percentile_disc": WHOLE,
+    # Sums of decimals and moments: Spark's own partials keep their precision and overflow.
+    "try_sum": COMBINED,
+    "try_avg": COMBINED,
+    "product": COMBINED,
+    "std": COMBINED,
+    "stddev": COMBINED,
+    "stddev_samp": COMBINED,
+    "stddev_pop": COMBINED,
+    "variance": COMBINED,
+    "var_samp": COMBINED,
+    "var_pop": COMBINED,
+    "skewness": COMBINED,
+    "kurtosis": COMBINED,
+    "corr": COMBINED,
+    "covar_pop": COMBINED,
+    "covar_samp": COMBINED,
+    "regr_avgx": COMBINED,
+    "regr_avgy": COMBINED,
+    "regr_intercept": COMBINED,
+    "regr_r2": COMBINED,
+    "regr_slope": COMBINED,
+    "regr_sxx": COMBINED,
+    "regr_sxy": COMBINED,
+    "regr_syy": COMBINED,
+    # One row, or k rows, of the group; which one is Spark's choice where several tie or no order is given.
+    "any_value": COMBINED,
+    "first": COMBINED,
+    "first_value": COMBINED,
+    "last": COMBINED,
+    "last_value": COMBINED,
+    "max_by": COMBINED,
+    "min_by": COMBINED,
+    # Sketches and bitmaps, bounded in size by their arguments.
+    "approx_count_distinct": COMBINED,
+    "approx_percentile": COMBINED,
+    "percentile_approx": COMBINED,
+    "approx_top_k": COMBINED,
+    "approx_top_k_accumulate": COMBINED,
+    "approx_top_k_combine": COMBINED,
+    "bitmap_and_agg": COMBINED,
+    "bitmap_construct_agg": COMBINED,
+    "bitmap_or_agg": COMBINED,
+    "count_min_sketch": COMBINED,
+    "histogram_numeric": COMBINED,
+    "hll_sketch_agg": COMBINED,
+    "hll_union_agg": COMBINED,
+    "kll_merge_agg_bigint": COMBINED,
+    "kll_merge_agg_double": COMBINED,
+    "kll_merge_agg_float": COMBINED,
+    "kll_sketch_agg_bigint": COMBINED,
+    "kll_sketch_agg_double": COMBINED,
+    "kll_sketch_agg_float": COMBINED,
+    "schema_of_variant_agg": COMBINED,
+    "theta_intersection_agg": COMBINED,
+    "theta_sketch_agg": COMBINED,
+    "theta_union_agg": COMBINED,
+    "tuple_intersection_agg_double": COMBINED,
+    "tuple_intersection_agg_integer": COMBINED,
+    "tuple_sketch_agg_double": COMBINED,
+    "tuple_sketch_agg_integer": COMBINED,
+    "tuple_union_agg_double": COMBINED,
+    "tuple_union_agg_integer": COMBINED,
+    # Of grouping sets and of metric views, which skew_groupby has not.
+    "grouping": WHOLE,
+    "grouping_id": WHOLE,
+    "measure": WHOLE,
 }
-ALIASES = {"mean": "avg", "array_agg": "collect_list"}
+_ANY_OR_ALL = frozenset(
+    ["min", "max", "bool_and", "every", "bool_or", "some", "any", "bit_and", "bit_or", "collect_set"]
+)
+"""Functions that give the same with and without DISTINCT."""
 # Spark adds up doubles for an avg of these; a sum or avg of decimals has its own precision and overflows to null.
-_PLAIN_NUMBERS = {"tinyint", "smallint", "int", "bigint", "float", "double"}
+_PLAIN_NUMBERS = frozenset(["tinyint", "smallint", "int", "bigint", "float", "double"])
 
 
-def split_of(df: DataFrame, call: Call) -> Split | str:
-    """Return how a call splits, or the reason why it does not."""
-    name = ALIASES.get(call.name.lower(), call.name.lower())
-    split = SPLITS.get(name)
-    if split is None:
-        return f"{call.name} is not in the split table"
-    if call.distinct:
-        return f"{call.name}(distinct) is spread by Spark itself"
-    if name == "count" and not call.arguments:
+def split_of(call: AggregateCall, types: list[DataType]) -> Split:
+    """Return the row of the table for a call whose inputs have these types; one without partials where it must be."""
+    split = SPLITS[call.name]
+    if call.distinct and call.name not in _ANY_OR_ALL:
+        return DISTINCT
+    if not split.partials:
         return split
-    if len(call.arguments) != 1:
-        return f"{call.name} has {len(call.arguments)} arguments"
-    schema = df.select(call.arguments[0]).schema
-    if len(schema.fields) != 1:
-        return f"{call.name} of a star is several columns"
-    type_ = schema[0].dataType.simpleString()
-    if name in ("sum", "avg") and type_ not in _PLAIN_NUMBERS:
-        return f"{call.name} of {type_} has its own precision and overflow"
-    if split.by_value and "collate" in type_:
-        return f"{call.name} of {type_} takes different strings for one"
-    if split.by_value and not has_fixed_hash(schema[0].dataType):
-        return f"{call.name} of {type_} cannot be cut by its values, which have no hash"
+    if call.order or len(call.arguments) > _MOST_ARGUMENTS.get(call.name, 1):
+        return WHOLE
+    names = [type_.simpleString() for type_ in types]
+    if call.name in ("sum", "avg", "mean") and names[:1] and names[0] not in _PLAIN_NUMBERS:
+        return COMBINED
+    if call.name in ("listagg", "string_agg") and names[:1] != ["string"]:
+        return WHOLE
+    if split.by_value and ("collate" in str(names) or not all(map(has_fixed_hash, types))):
+        return WHOLE
+    if split.counted and any(part in str(names) for part in ("float", "double", "interval")):
+        return WHOLE
     return split
 
 
-def values_to_salt_by(calls: Sequence[Call], splits: Sequence[Split]) -> list[Column] | None:
-    """Return the columns that the salt must hash, [] where any salt will do, None where no salt suits all calls."""
-    needed = [call.arguments[0] for call, split in zip(calls, splits, strict=True) if split.by_value]
-    return None if len(needed) > 1 else needed
+_MOST_ARGUMENTS = {"count": 1 << 16, "regr_count": 2, "listagg": 2, "string_agg": 2, "mode": 2}

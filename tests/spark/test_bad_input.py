@@ -12,6 +12,7 @@ from skewkit.errors import (
     KeyTypeError,
     ProfileError,
     SchemaError,
+    SkewkitError,
     UnsupportedError,
 )
 
@@ -89,6 +90,47 @@ CASES = {
     "heavy of another type": (lambda df: skewkit.skew_groupby(df, "k", heavy=["UK"]), ArgumentError, "bigint"),
     "nothing to aggregate": (lambda df: skewkit.skew_groupby(df, "k").agg(), ArgumentError, "F.collect_set"),
     "aggregate by name": (lambda df: skewkit.skew_groupby(df, "k").agg("v"), ArgumentTypeError, "takes Columns"),
+    "unknown function in a dict": (
+        lambda df: skewkit.skew_groupby(df, "k").agg({"v": "collect_sett"}),
+        ArgumentError,
+        "did you mean 'collect_set'",
+    ),
+    "no name of a function in a dict": (
+        lambda df: skewkit.skew_groupby(df, "k").agg({"v": 3}),
+        ArgumentTypeError,
+        r"\('v', 3\)",
+    ),
+    "empty dict": (lambda df: skewkit.skew_groupby(df, "k").agg({}), ArgumentError, "got no aggregate"),
+    "aggregate of a map": (
+        lambda df: skewkit.skew_groupby(df, "k").agg(F.sum("m")),
+        ArgumentError,
+        "Spark refuses this call.*MAP<INT, BIGINT>",
+    ),
+    "aggregate of broken SQL": (
+        lambda df: skewkit.skew_groupby(df, "k").agg(F.expr("sum(")),
+        ArgumentError,
+        "PARSE_SYNTAX_ERROR",
+    ),
+    "sum of a map": (
+        lambda df: skewkit.skew_groupby(df, "k").sum("m"),
+        SkewkitError,
+        "numeric column",
+    ),
+    "weight that is no number": (
+        lambda df: skewkit.skew_profile(df, "k", weight="m"),
+        ArgumentTypeError,
+        r"map<int,bigint>; expected a number",
+    ),
+    "broken schema": (
+        lambda df: skewkit.skew_groupby(df, "k").applyInPandas(wrong, "k bigintt, x"),
+        ArgumentError,
+        "PARSE_SYNTAX_ERROR",
+    ),
+    "schema of another type": (
+        lambda df: skewkit.skew_groupby(df, "k").applyInPandas(wrong, 3),
+        ArgumentTypeError,
+        "Spark refuses this call.*int",
+    ),
     "function with other columns": (
         lambda df: skewkit.skew_groupby(df, "k").applyInPandas(wrong, "k bigint, n bigint"),
         SchemaError,
@@ -104,10 +146,84 @@ CASES = {
         ArgumentTypeError,
         r"\(key, frame\)",
     ),
-    "no function": (
+    "no group function": (
         lambda df: skewkit.skew_groupby(df, "k").applyInPandas("f", "k bigint"),
         ArgumentTypeError,
         "expected a function",
+    ),
+    "unknown partition column": (
+        lambda df: skewkit.skew_window(df, "kk", "v"),
+        ColumnNotFoundError,
+        "partition column 'kk'.*did you mean 'k'",
+    ),
+    "unknown order column": (
+        lambda df: skewkit.skew_window(df, "k", F.desc("vv")),
+        ColumnNotFoundError,
+        "order column.*'v'",
+    ),
+    "order by number": (lambda df: skewkit.skew_window(df, "k", 1), ArgumentTypeError, "not int 1"),
+    "order by a map": (lambda df: skewkit.skew_window(df, "k", "m"), KeyTypeError, "map"),
+    "no partition column": (lambda df: skewkit.skew_window(df, [], "v"), ArgumentError, "name at least one"),
+    "unknown window strategy": (
+        lambda df: skewkit.skew_window(df, "k", "v", strategy="spilt"),
+        ArgumentError,
+        "did you mean 'split'",
+    ),
+    "no function": (lambda df: skewkit.skew_window(df, "k", "v").select(), ArgumentError, "row_number"),
+    "function without a name": (
+        lambda df: skewkit.skew_window(df, "k", "v").select(F.row_number()),
+        ArgumentTypeError,
+        "by name",
+    ),
+    "function by name": (
+        lambda df: skewkit.skew_window(df, "k", "v").select(rn="row_number"),
+        ArgumentTypeError,
+        r"F.row_number\(\)",
+    ),
+    "name that is taken": (
+        lambda df: skewkit.skew_window(df, "k", "v").select(V=F.row_number()),
+        ArgumentError,
+        "already",
+    ),
+    "function that is no window function": (
+        lambda df: skewkit.skew_window(df, "k", "v").select(x=F.upper("v")),
+        ArgumentError,
+        "Spark refuses",
+    ),
+    "rank without an order": (
+        lambda df: skewkit.skew_window(df, "k").select(rn=F.row_number()),
+        ArgumentError,
+        "(?i)order",
+    ),
+    "rank in a frame": (
+        lambda df: skewkit.skew_window(df, "k", "v").rowsBetween(-2, 2).select(rn=F.rank()),
+        ArgumentError,
+        "(?i)frame",
+    ),
+    "unknown window argument": (
+        lambda df: skewkit.skew_window(df, "k", "v").select(x=F.sum("vv")),
+        ColumnNotFoundError,
+        "vv",
+    ),
+    "frame that ends before it starts": (
+        lambda df: skewkit.skew_window(df, "k", "v").rowsBetween(2, 1),
+        ArgumentError,
+        "swap",
+    ),
+    "frame of fractions": (
+        lambda df: skewkit.skew_window(df, "k", "v").rangeBetween(-0.5, 0),
+        ArgumentTypeError,
+        "whole number",
+    ),
+    "profile of another window": (
+        lambda df: skewkit.skew_window(df, "k", "v", profile=profile_of("v")),
+        ProfileError,
+        r"of the keys \['v'\]",
+    ),
+    "stream under a window": (
+        lambda df: skewkit.skew_window(df.sparkSession.readStream.format("rate").load(), "value", "timestamp"),
+        UnsupportedError,
+        "foreachBatch",
     ),
     "frame of somebody else": (lambda df: skewkit.explain(df), ArgumentError, "not returned by skewkit"),
     "stream": (

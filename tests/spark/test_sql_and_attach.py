@@ -53,6 +53,7 @@ def test_install_attaches_and_uninstall_detaches(spark):
         assert df.skew_profile("id", partitions=2).rows == 10
         assert df.skew_join(df.withColumn("x", F.lit(1)), "id").count() == 10
         assert df.skew_groupby("id").count().count() == 10
+        assert df.skew_window("id", "id").select(rn=F.row_number()).count() == 10
     finally:
         skewkit.uninstall()
         skewkit.uninstall()
@@ -64,4 +65,4 @@ def test_install_refuses_a_taken_name_and_attaches_nothing(monkeypatch):
     with pytest.raises(AttachError, match="skew_join"):
         skewkit.install()
     assert not hasattr(DataFrame, "skew_groupby")
-    assert set(attach.METHODS) == {"skew_profile", "skew_groupby", "skew_join"}
+    assert set(attach.METHODS) == {"skew_profile", "skew_groupby", "skew_join", "skew_window"}

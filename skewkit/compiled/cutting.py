@@ -1,0 +1,213 @@
+"""Compiled twin of the wrap-around scheme: lists that grow when they are full, and the plan of a fit."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from skewkit.compiled.jit import compiled
+from skewkit.compiled.table import Lists
+
+Hashes = npt.NDArray[np.uint64]
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int32]
+Longs = npt.NDArray[np.int64]
+
+_FIRST = np.uint64(0xBF58_476D_1CE4_E5B9)
+_SECOND = np.uint64(0x94D0_49BB_1331_11EB)
+_GOLDEN = np.uint64(0x9E37_79B9_7F4A_7C15)
+_TWICE = np.uint64(2 * 0x9E37_79B9_7F4A_7C15 % 2**64)
+_30, _27, _31, _32 = np.uint64(30), np.uint64(27), np.uint64(31), np.uint64(32)
+
+
+@compiled
+def _candidate(at: np.uint64, workers: np.uint64) -> np.int64:
+    """Return the worker for the number `hash + index * GOLDEN` (`skewkit.partitioners.candidates`)."""
+    at = (at ^ (at >> _30)) * _FIRST
+    at = (at ^ (at >> _27)) * _SECOND
+    return np.int64(((at ^ (at >> _31)) >> _32) * workers >> _32)
+
+
+@compiled
+def _least(loads: Floats) -> np.int64:
+    best = 0
+    for worker in range(1, loads.size):
+        if loads[worker] < loads[best]:
+            best = worker
+    return np.int64(best)
+
+
+@compiled
+def index(lists: Lists) -> None:
+    """Fill the slots from the keys of the rows in use."""
+    mask = np.uint64(lists.slots.size - 1)
+    lists.slots[:] = -1
+    for row in range(lists.used[0]):
+        at = lists.keys[row] & mask
+        while lists.slots[at] >= 0:
+            at = (at + np.uint64(1)) & mask
+        lists.slots[at] = row
+
+
+@compiled
+def route_growing(
+    hashes: Hashes,
+    weights: Floats,
+    lows: Floats,
+    totals: Floats,
+    loads: Floats,
+    routes: Ints,
+    lists: Lists,
+    begin: int,
+    messages: int,
+    headed: float,
+    theta: float,
+    slack: float,
+    enough: float,
+    cuts: float,
+) -> tuple[int, float]:
+    """Route messages from number `begin` on; return where it stopped for want of room, and `headed`.
+
+    A list has a cursor: all workers before it have more than `floors[row]`, and none has less. Loads only
+    grow, so the next worker with just that load is the least loaded, and mostly near.
+    """
+    workers = loads.size
+    keys, lengths, rows, slots = lists.keys, lists.lengths, lists.rows, lists.slots
+    mask = np.uint64(slots.size - 1)
+    width = rows.shape[1]
+    cursors = np.zeros(keys.size, dtype=np.int64)
+    floors = np.full(keys.size, -1.0)
+    for i in range(begin, hashes.size):
+        hashed, weight, low, total = hashes[i], weights[i], lows[i], totals[i]
+        mean, unit = total / workers, total / (messages + 1)
+        first = _candidate(hashed + _GOLDEN, np.uint64(workers))
+        if low >= theta * total > 0.0 and low >= enough * unit:
+            at = hashed & mask
+            row = np.int64(slots[at])
+            while row >= 0 and keys[row] != hashed:
+                at = (at + np.uint64(1)) & mask
+                row = np.int64(slots[at])
+            second = _candidate(hashed + _TWICE, np.uint64(workers))
+            if row < 0:
+                worker = first if loads[first] <= loads[second] else second
+            else:
+                length, floor, place = lengths[row], floors[row], cursors[row]
+                while place < length and loads[rows[row, place]] != floor:
+                    place += 1
+                if place == length:
+                    place = 0
+                    floor = loads[rows[row, 0]]
+                    for other in range(1, length):
+                        load = loads[rows[row, other]]
+                        if load < floor:
+                            floor, place = load, other
+                    floors[row] = floor
+                cursors[row] = place
+                worker = np.int64(rows[row, place])
+            if loads[worker] > mean + (0.5 if low * workers >= total else 3.0) * unit:
+                emptiest = _least(loads)
+                if loads[emptiest] < loads[worker]:
+                    if row < 0:
+                        if lists.used[0] == keys.size or width < 3:
+                            return i, headed
+                        row = np.int64(lists.used[0])
+                        lists.used[0] += 1
+                        slots[at] = row
+                        keys[row] = hashed
+                        rows[row, 0] = first
+                        rows[row, 1] = second
+                        lengths[row] = 1 if first == second else 2
+                    elif lengths[row] == width:
+                        return i, headed
+                    rows[row, lengths[row]] = emptiest
+                    lengths[row] += 1
+                    cursors[row], floors[row] = 0, -1.0
+                    worker = emptiest
+            headed += weight
+        elif headed >= cuts * total and loads[first] <= mean + slack * unit:
+            worker = first
+        else:
+            second = _candidate(hashed + _TWICE, np.uint64(workers))
+            worker = first if loads[first] <= loads[second] else second
+        messages += 1
+        loads[worker] += weight
+        routes[i] = worker
+    return hashes.size, headed
+
+
+@compiled
+def _sink(fills: Floats, order: Longs, start: int, end: int, at: int, fill: float, piece: int) -> None:
+    """Put (fill, piece) at place `at` or below of the heap that stands in start..end-1."""
+    while True:
+        child = 2 * at + 1
+        if start + child >= end:
+            break
+        right = child + 1
+        if start + right < end and (
+            fills[start + right] < fills[start + child]
+            or (fills[start + right] == fills[start + child] and order[start + right] < order[start + child])
+        ):
+            child = right
+        if fills[start + child] > fill or (fills[start + child] == fill and order[start + child] > piece):
+            break
+        fills[start + at], order[start + at] = fills[start + child], order[start + child]
+        at = child
+    fills[start + at], order[start + at] = fill, piece
+
+
+@compiled
+def route_cut(
+    hashes: Hashes,
+    weights: Floats,
+    loads: Floats,
+    routes: Ints,
+    borders: Hashes,
+    heads: Hashes,
+    starts: Longs,
+    owners: Longs,
+    parts: Floats,
+    sent: Floats,
+) -> None:
+    """Route messages by the plan of `skewkit.partitioners.cut.Cut`."""
+    fills, order = np.empty(parts.size), np.arange(parts.size)
+    for head in range(heads.size):
+        start, end = starts[head], starts[head + 1]
+        if end - start > 1:
+            for piece in range(start, end):
+                fills[piece] = sent[piece] / parts[piece]
+            for at in range((end - start) // 2 - 1, -1, -1):
+                _sink(fills, order, start, end, at, fills[start + at], order[start + at])
+    size = 4
+    while size < 4 * heads.size:
+        size *= 2
+    mask = np.uint64(size - 1)
+    slots = np.full(size, -1, dtype=np.int32)
+    for head in range(heads.size):
+        slot = heads[head] & mask
+        while slots[slot] >= 0:
+            slot = (slot + np.uint64(1)) & mask
+        slots[slot] = head
+    for i in range(hashes.size):
+        hashed = hashes[i]
+        slot = hashed & mask
+        found = np.int64(slots[slot])
+        while found >= 0 and heads[found] != hashed:
+            slot = (slot + np.uint64(1)) & mask
+            found = np.int64(slots[slot])
+        if found < 0:
+            worker, beyond = np.int64(0), np.int64(borders.size)
+            while worker < beyond:
+                middle = (worker + beyond) >> 1
+                if borders[middle] < hashed:
+                    worker = middle + 1
+                else:
+                    beyond = middle
+        else:
+            start, end = starts[found], starts[found + 1]
+            piece = order[start]
+            worker = owners[piece]
+            if end - start > 1:
+                sent[piece] += weights[i]
+                _sink(fills, order, start, end, 0, sent[piece] / parts[piece], piece)
+        loads[worker] += weights[i]
+        routes[i] = worker

@@ -1,0 +1,252 @@
+"""Aggregates over a planned placement: cold keys as plain Spark computes them, hot keys in parts that are merged.
+
+All rows go through one exchange to the partitions of the plan, and every branch below reads that one exchange.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import reduce
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.types import DataType, StructType
+
+from skewkit.plan.keyplan import KeyPlan
+from skewkit.spark.calls import AggregateCall, Reading
+from skewkit.spark.compat import node_of
+from skewkit.spark.grouping import Placed, placed
+from skewkit.spark.keys import Keys, has_fixed_hash
+from skewkit.spark.splits import COMBINED, WHOLE, Split
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """One aggregate call of many: its split, and the names of its result and of the columns that it reads."""
+
+    call: AggregateCall
+    split: Split
+    result: str
+    reads: tuple[str, ...]
+
+    @property
+    def whole(self) -> Column:
+        """The call itself, over the columns it reads."""
+        return self.call.over(self.reads).alias(self.result)
+
+    @property
+    def states(self) -> list[str]:
+        """Names of the partial results."""
+        return [f"{self.result}_{i}" for i in range(len(self.split.partials))]
+
+    def partials(self, *given: Column) -> list[Column]:
+        """The partials over these arguments."""
+        return [make(*given).alias(name) for make, name in zip(self.split.partials, self.states, strict=True)]
+
+    @property
+    def merges(self) -> list[Column]:
+        """The merges of the partials."""
+        return [make(F.col(name)).alias(name) for make, name in zip(self.split.merges, self.states, strict=True)]
+
+    @property
+    def finish(self) -> Column:
+        """The result, from the merged partials."""
+        fixed = [a for a, f in zip(self.call.arguments[1:], self.call.fixed[1:], strict=True) if f]
+        return self.split.finish(*map(F.col, self.states), *fixed).alias(self.result)
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """The columns that aggregate calls read, each once, with their types; `names` has one row per call."""
+
+    columns: tuple[Column, ...]
+    types: tuple[DataType, ...]
+    names: tuple[tuple[str, ...], ...]
+
+    def types_of(self, names: Sequence[str]) -> list[DataType]:
+        """Return the types of the columns of these names."""
+        return [self.types[int(name[1:])] for name in names]
+
+    @property
+    def read(self) -> Column:
+        """A condition that reads the salt and every input."""
+        hashed = [f"x{i}" for i, type_ in enumerate(self.types) if has_fixed_hash(type_)]
+        read = F.xxhash64("salt", *hashed) != 0
+        for i, type_ in enumerate(self.types):
+            if not has_fixed_hash(type_):
+                read = read & (F.to_json(F.struct(f"x{i}")) != "")
+        return read
+
+
+def inputs_of(df: DataFrame, calls: Sequence[AggregateCall]) -> Inputs:
+    """Return what the calls read of a frame."""
+    columns: list[Column] = []
+    known: dict[object, int] = {}
+    names = []
+    for call in calls:
+        row = []
+        for column in call.inputs:
+            node = node_of(column)
+            plain = node.kind == "column" or (node.kind == "sql" and _NAME.fullmatch(node.name))
+            index = known.setdefault(node.name if plain and node.name else len(columns), len(columns))
+            row.append(f"x{index}")
+            if index == len(columns):
+                columns.append(column)
+        names.append(tuple(row))
+    fields = df.select(*(column.alias(f"x{i}") for i, column in enumerate(columns))).schema.fields if columns else []
+    return Inputs(tuple(columns), tuple(field.dataType for field in fields), tuple(names))
+
+
+_NAME = re.compile(r"\w+|`(?:[^`]|``)+`")
+
+
+@dataclass(frozen=True)
+class AggregatePlan:
+    """The Columns of one `agg`, what they read, and how every aggregate call in them splits."""
+
+    readings: tuple[Reading, ...]
+    inputs: Inputs
+    splits: tuple[Split, ...]
+
+    @property
+    def calls(self) -> list[AggregateCall]:
+        """The aggregate calls of all Columns."""
+        return [call for reading in self.readings for call in reading.calls]
+
+    @property
+    def pays(self) -> bool:
+        """Whether a state grows with its group, so that a hot key hurts."""
+        return any(split.pays for split in self.splits)
+
+    @property
+    def sets(self) -> list[tuple[str, ...]]:
+        """What is cut by its values, if nothing else has a state that grows with its group."""
+        paying = [(split, reads) for split, reads in zip(self.splits, self.inputs.names, strict=True) if split.pays]
+        return list(dict.fromkeys(reads for _, reads in paying)) if all(s.by_value for s, _ in paying) else []
+
+    @property
+    def values(self) -> list[Column]:
+        """The hash of every one of the `sets`."""
+        return [F.xxhash64(*(self.inputs.columns[int(name[1:])] for name in reads)) for reads in self.sets]
+
+    @property
+    def salted_by(self) -> tuple[str, ...]:
+        """The inputs whose hash is the salt; () where the whole row is."""
+        return self.sets[0] if self.sets else ()
+
+    @property
+    def parts(self) -> list[Part]:
+        """One part per call."""
+        return [
+            Part(call, split, f"r{i}", reads)
+            for i, (call, split, reads) in enumerate(zip(self.calls, self.splits, self.inputs.names, strict=True))
+        ]
+
+    @property
+    def why_not(self) -> str:
+        """Why plain Spark is right where nothing pays."""
+        names: dict[str, list[str]] = {}
+        for call, split in zip(self.calls, self.splits, strict=True):
+            shown = f"{call.name}(distinct)" if call.distinct else call.name
+            names.setdefault(split.why or COMBINED.why, []).append(shown)
+        reasons = [why.format(", ".join(dict.fromkeys(shown))) for why, shown in names.items()]
+        cost = "so a hot key costs nothing" if WHOLE.why not in names else "so a hot key cannot be cut"
+        return f"{' and '.join(reasons)}, {cost}"
+
+
+def aggregate(
+    df: DataFrame, keys: Keys, plan: KeyPlan, asked: AggregatePlan, row_hash: Column, schema: StructType
+) -> DataFrame:
+    """Return the aggregates, split for hot keys, with the names and types of the native result's `schema`.
+
+    Only the keys and what the aggregates read are shuffled. `row_hash` is the salt of the hot keys.
+    """
+    key_names = [f"k{i}" for i in range(len(keys.columns))]
+    narrow = df.select(
+        *(column.alias(name) for column, name in zip(keys.columns, key_names, strict=True)),
+        *(column.alias(f"x{i}") for i, column in enumerate(asked.inputs.columns)),
+        row_hash.alias("salt"),
+    )
+    parts = asked.parts
+    at = replace(placed(narrow, keys.renamed(key_names), plan, F.col("salt")), reads=asked.inputs.read)
+    target = F.col(at.names("partition"))
+    cold = at.cold().groupBy(target, *key_names).agg(*(part.whole for part in parts))
+    merges = [merge for part in parts for merge in part.merges]
+    if not all(part.split.partials for part in parts):
+        merges.append(F.first("whole", ignorenulls=True).alias("whole"))
+    branches = _hot(at, plan, key_names, parts, asked.salted_by)
+    merged = reduce(lambda a, b: a.unionByName(b, allowMissingColumns=True), branches).groupBy(*key_names).agg(*merges)
+    results = [part.finish if part.split.partials else F.col("whole")[part.result].alias(part.result) for part in parts]
+    both = cold.select(*key_names, *(part.result for part in parts)).unionAll(merged.select(*key_names, *results))
+    finished, left = [], [part.result for part in parts]
+    for reading in asked.readings:
+        finished.append(reading.finish(left[: len(reading.calls)]))
+        left = left[len(reading.calls) :]
+    named = [column.alias(f"c{i}") for i, column in enumerate(finished)]
+    return as_schema(both.select(*key_names, *named), schema)
+
+
+def _hot(
+    at: Placed, plan: KeyPlan, keys: Sequence[str], parts: Sequence[Part], salted_by: tuple[str, ...]
+) -> list[DataFrame]:
+    """Return the frames of partial results of the hot keys, one per way to cut their rows."""
+    target = F.col(at.names("partition"))
+    frames: list[DataFrame] = []
+    apart: dict[tuple[str, ...], list[Part]] = {}
+    for part in parts:
+        if part.split.by_value and (part.reads != salted_by or part.split.counted):
+            apart.setdefault((*part.reads, str(part.split.counted)), []).append(part)
+    together = [p for p in parts if p.split.partials and not any(p in group for group in apart.values())]
+    if together:
+        made = [column for p in together for column in p.partials(*p.call.given(p.reads))]
+        frames.append(at.hot().groupBy(target, *keys).agg(*made).drop(target))
+    for group in apart.values():
+        frames.append(_by_value(at, plan, keys, group, salted_by))
+    whole = [part for part in parts if not part.split.partials]
+    if whole:
+        row = F.struct(*(part.result for part in whole)).alias("whole")
+        frames.append(at.hot().groupBy(*keys).agg(*(part.whole for part in whole)).select(*keys, row))
+    return frames
+
+
+def _by_value(
+    at: Placed, plan: KeyPlan, keys: Sequence[str], group: Sequence[Part], salted_by: tuple[str, ...]
+) -> DataFrame:
+    """Return the partials of calls that read the same values, on sub-groups in which equal values meet."""
+    first, hot = group[0], at.hot()
+    place = F.col(at.names("partition"))
+    if first.reads != salted_by:
+        place = F.pmod(F.xxhash64(*first.reads), F.lit(plan.partitions))
+    hot = hot.select(place.alias("place"), *keys, *first.reads)
+    if not first.split.counted:
+        made = [column for part in group for column in part.partials(*part.call.given(part.reads))]
+        return hot.groupBy("place", *keys).agg(*made).drop("place")
+    given = first.call.given(first.reads)
+    counted = hot.select("place", *keys, given[0].alias("value")).groupBy("place", *keys, "value")
+    rows = counted.agg(F.count("value").alias("n")).groupBy("place", *keys)
+    made = [column for part in group for column in part.partials(F.col("value"), F.col("n"))]
+    return rows.agg(*made).drop("place")
+
+
+def as_schema(df: DataFrame, schema: StructType) -> DataFrame:
+    """Return the columns in order with the names and types of a schema."""
+    columns = []
+    for found, wanted in zip(df.schema.fields, schema.fields, strict=True):
+        column = F.col(found.name)
+        if found.dataType != wanted.dataType:
+            column = column.cast(wanted.dataType)
+        if found.nullable and not wanted.nullable and wanted.dataType.typeName() in _NEVER_SEEN:
+            column = F.coalesce(column, F.lit(_NEVER_SEEN[wanted.dataType.typeName()]).cast(wanted.dataType))
+        name = wanted.name
+        columns.append(column.alias(name, metadata=wanted.metadata) if wanted.metadata else column.alias(name))
+    return df.select(*columns)
+
+
+# What makes Spark believe that a column of such a type has no nulls; no row ever gets it.
+_NEVER_SEEN = {
+    **dict.fromkeys(("byte", "short", "integer", "long", "float", "double", "decimal"), 0),
+    "string": "",
+    "boolean": False,
+}

@@ -1,0 +1,135 @@
+"""The aggregate calls that a Column holds, and the expression around them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Container, Sequence
+from dataclasses import dataclass
+
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+
+from skewkit.spark.compat import Node, node_of
+from skewkit.spark.keys import quoted
+from skewkit.spark.sqltext import NotUnderstood, SqlCall, read_sql
+
+Names = Sequence[str]
+
+
+@dataclass(frozen=True, eq=False)
+class AggregateCall:
+    """One call of an aggregate function.
+
+    * `arguments` stand as they were given; `fixed` marks those that read no column, such as a share or a separator.
+      `count(*)` has none.
+    * `inputs` is what the call reads: the other arguments, what it is ordered by, its filter.
+    * `over(names)` is the very call over columns of these names in place of the inputs.
+    """
+
+    name: str
+    arguments: tuple[Column, ...]
+    fixed: tuple[bool, ...]
+    distinct: bool
+    over: Callable[[Names], Column]
+    order: tuple[Column, ...] = ()
+    filter: Column | None = None
+
+    @property
+    def inputs(self) -> tuple[Column, ...]:
+        """The columns that the call reads."""
+        read = [argument for argument, fixed in zip(self.arguments, self.fixed, strict=True) if not fixed]
+        return (*read, *self.order, *([] if self.filter is None else [self.filter]))
+
+    def given(self, names: Names) -> list[Column]:
+        """Return the arguments over columns of these names in place of the inputs; a filter makes them null."""
+        left = iter(names)
+        columns = [
+            a if fixed else F.col(quoted(next(left))) for a, fixed in zip(self.arguments, self.fixed, strict=True)
+        ]
+        if self.filter is None:
+            return columns
+        kept = F.col(quoted(names[-1]))
+        return [F.when(kept, column) for column in columns or [F.lit(1)]]
+
+
+@dataclass(frozen=True)
+class Reading:
+    """The aggregate calls in a Column, and the Column's value over columns of these names that hold their results."""
+
+    calls: tuple[AggregateCall, ...]
+    finish: Callable[[Names], Column]
+
+
+def read_aggregates(column: Column, known: Container[str]) -> Reading | str:
+    """Return the calls of functions in `known` that a Column holds, or the reason why it cannot be taken apart."""
+    try:
+        return _read(column, known)
+    except NotUnderstood as reason:
+        return str(reason)
+
+
+def _read(column: Column, known: Container[str]) -> Reading:
+    node = node_of(column)
+    name = node.name.lower()
+    if node.kind == "call" and name in known:
+        call = _call(node, name)
+        return Reading((call,), lambda names: F.col(quoted(names[0])))
+    if node.kind == "sql":
+        text = read_sql(node.name, known)
+        return Reading(tuple(map(_sql_call, text.calls)), lambda names: F.expr(text.finish(names)))
+    if node.kind == "constant":
+        return Reading((), lambda names: column)
+    if node.over is None:
+        what = f"the column {node.name}" if node.name else f"{column}"
+        raise NotUnderstood(f"{what} is read outside of an aggregate")
+    inner = [_read(child, known) for child in node.children]
+    if node.kind == "call" and not any(part.calls for part in inner):
+        raise NotUnderstood(f"{node.name} is not in the split table")
+    if name == "struct" and any(node_of(child).name.lower() in known for child in node.children):
+        raise NotUnderstood("a struct names its fields after the aggregates in it; give them an alias")
+    return Reading(tuple(call for part in inner for call in part.calls), _rebuilt(node, inner))
+
+
+def _rebuilt(node: Node, inner: Sequence[Reading]) -> Callable[[Names], Column]:
+    def finish(names: Names) -> Column:
+        left, children = list(names), []
+        for part in inner:
+            children.append(part.finish(left[: len(part.calls)]))
+            left = left[len(part.calls) :]
+        return node.over(children) if node.over is not None else children[0]
+
+    return finish
+
+
+def _call(node: Node, name: str) -> AggregateCall:
+    kinds = [node_of(child).kind for child in node.children]
+    if kinds == ["star"] and name == "count" and not node.distinct:
+        return AggregateCall(name, (), (), False, lambda names: F.count(F.lit(1)))
+    if "star" in kinds:
+        raise NotUnderstood(f"{node.name} of a star is several columns")
+    fixed = tuple(map(_is_constant, node.children))
+
+    def over(names: Names) -> Column:
+        left = iter(names)
+        columns = [c if f else F.col(quoted(next(left))) for c, f in zip(node.children, fixed, strict=True)]
+        return node.over(columns) if node.over is not None else columns[0]
+
+    return AggregateCall(name, node.children, fixed, node.distinct, over)
+
+
+def _is_constant(column: Column) -> bool:
+    node = node_of(column)
+    if node.kind == "constant":
+        return True
+    return node.over is not None and all(map(_is_constant, node.children))
+
+
+def _sql_call(call: SqlCall) -> AggregateCall:
+    return AggregateCall(
+        call.name,
+        tuple(map(F.expr, call.arguments)),
+        call.fixed,
+        call.distinct,
+        lambda names: F.expr(call.over(names)),
+        tuple(F.expr(text) for text, _ in call.order),
+        None if call.filter is None else F.expr(call.filter),
+    )

@@ -1,0 +1,167 @@
+"""Order columns of a window: found, typed, sampled for the cuts of hot keys, and compared with a cut."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from skewkit.errors import ArgumentError, ArgumentTypeError
+from skewkit.plan.keyplan import KeyPlan
+from skewkit.plan.windowplan import Cut, Order
+from skewkit.spark.compat import is_column, read_name, read_sorting
+from skewkit.spark.keys import Keys, Names, find_keys, quoted
+from skewkit.spark.profiling import SEED
+from skewkit.spark.route import element, with_heavy_index
+
+_PER_PART = 32
+"""Quantiles per part of a key; a part is off by about one in so many rows."""
+_CUTTABLE = (
+    ("tinyint", "smallint", "int", "bigint", "float", "double", "boolean", "date", "timestamp", "timestamp_ntz"),
+    ("decimal(", "string"),
+)
+
+
+@dataclass(frozen=True)
+class OrderBy:
+    """The order columns of a frame, without their directions, and what is known of each."""
+
+    columns: tuple[Column, ...]
+    orders: tuple[Order, ...]
+
+    @property
+    def cuttable(self) -> int:
+        """How many leading columns have a type that cuts can be written for."""
+        kinds = [o.type == "binary" or o.type in _CUTTABLE[0] or o.type.startswith(_CUTTABLE[1]) for o in self.orders]
+        return kinds.index(False) if False in kinds else len(kinds)
+
+    @property
+    def sorting(self) -> list[Column]:
+        """The columns as `Window.orderBy` takes them."""
+        return [directed(column, order) for column, order in zip(self.columns, self.orders, strict=True)]
+
+    def renamed(self, names: Sequence[str]) -> OrderBy:
+        """Return the same order found under other names."""
+        return replace(self, columns=tuple(F.col(quoted(name)) for name in names))
+
+
+def find_order(df: DataFrame, order_by: Sequence[str | Column]) -> OrderBy:
+    """Return the order columns of a frame, checked before any job.
+
+    Raises:
+        ArgumentTypeError: an order column is neither a name nor a Column.
+        ArgumentError: the direction of a Column cannot be read.
+        ColumnNotFoundError: a column is not in the frame, or is there more than once.
+    """
+    columns: list[str | Column] = []
+    directions = []
+    for given in order_by:
+        if isinstance(given, str):
+            columns.append(given)
+            directions.append((False, True))
+        elif is_column(given):
+            found = read_sorting(given)
+            if found is None:
+                raise ArgumentError(
+                    f"the direction of the order column {given} cannot be read; "
+                    "use a column name, F.asc(name), F.desc(name) or their forms with nulls first or last"
+                )
+            columns.append(found.column)
+            directions.append((found.descending, found.nulls_first))
+        else:
+            raise ArgumentTypeError(
+                f"an order column is a name or a Column, not {type(given).__name__} {given!r}; for several pass a list"
+            )
+    if not columns:
+        return OrderBy((), ())
+    keys = find_keys(df, columns, what="order")
+    orders = (Order(n, t, *d) for n, t, d in zip(keys.names, keys.types, directions, strict=True))
+    return OrderBy(keys.columns, tuple(orders))
+
+
+def directed(column: Column, order: Order) -> Column:
+    """Return a column with the direction of an order."""
+    if order.descending:
+        return column.desc_nulls_first() if order.nulls_first else column.desc_nulls_last()
+    return column.asc_nulls_first() if order.nulls_first else column.asc_nulls_last()
+
+
+def plain_name(df: DataFrame, column: Column) -> str | None:
+    """Return the frame's name for a Column that is one of its columns by name, else None."""
+    name = read_name(column)
+    found = [known for known in df.columns if name is not None and known.lower() == name.lower()]
+    return found[0] if len(found) == 1 else None
+
+
+def samples(df: DataFrame, keys: Keys, by: OrderBy, plan: KeyPlan, fraction: float) -> dict[int, list[Cut]]:
+    """Return order values at even distances of every heavy key that the plan spreads, from a sample, in one query."""
+    names = Names(df)
+    key_names = [names(f"key{i}") for i in range(len(keys.columns))]
+    order_names = [names(f"order{i}") for i in range(by.cuttable)]
+    narrow = df.select(
+        *(column.alias(name) for column, name in zip(keys.columns, key_names, strict=True)),
+        *(column.alias(name) for column, name in zip(by.columns, order_names, strict=False)),
+    )
+    if fraction < 1:
+        narrow = narrow.sample(fraction=fraction, seed=SEED)
+    heavy = F.col(names("heavy"))
+    points = [_PER_PART * len(h.parts) if len(h.parts) > 1 else 0 for h in plan.heavy]
+    hot = with_heavy_index(narrow, keys.renamed(key_names), plan, names)
+    hot = hot.select(heavy, F.when(heavy >= 0, element(points, "bigint", heavy)).alias(names("points")), *order_names)
+    hot = hot.where(F.col(names("points")) > 0)
+    sorting = ", ".join(_sorting(name, order) for name, order in zip(order_names, by.orders, strict=False))
+    within = f"OVER (PARTITION BY {names('heavy')}"
+    ranked = hot.selectExpr(
+        "*", f"row_number() {within} ORDER BY {sorting}) AS {names('rn')}", f"count(1) {within}) AS {names('size')}"
+    )
+    rn, size, at = F.col(names("rn")), F.col(names("size")), F.col(names("points"))
+    kept = ranked.where(F.floor(rn * at / size) > F.floor((rn - 1) * at / size))
+    shown = [_text(F.col(n), o.type).alias(n) for n, o in zip(order_names, by.orders, strict=False)]
+    rows = kept.select(heavy, rn, *shown).collect()
+    found: dict[int, list[Cut]] = {}
+    for row in sorted(rows, key=lambda row: (row[0], row[1])):
+        found.setdefault(int(row[0]), []).append(tuple(row[2:]))
+    return found
+
+
+def cut_value(text: str | None, type_: str) -> Column:
+    """Return the literal of a cut, of the type of its order column."""
+    if text is None:
+        return F.lit(None).cast(type_)
+    if type_ == "binary":
+        return F.unhex(F.lit(text))
+    if type_ == "timestamp":
+        return F.timestamp_micros(F.lit(int(text)).cast("bigint"))
+    if type_ == "date":
+        return F.date_from_unix_date(F.lit(int(text)))
+    return F.lit(text).cast(type_)
+
+
+def at_or_after(columns: Sequence[Column], orders: Sequence[Order], cut: Sequence[Column]) -> Column:
+    """Return whether a row is at or after a cut in the order; never null, and false, then true, along the order."""
+    column, order, value = columns[0], orders[0], cut[0]
+    if len(cut) == 1:
+        compared = column <= value if order.descending else column >= value
+        at_null = F.lit(True) if order.nulls_first else column.isNull()
+        return F.when(value.isNull(), at_null).otherwise(F.coalesce(compared, F.lit(not order.nulls_first)))
+    compared = column < value if order.descending else column > value
+    at_null = column.isNotNull() if order.nulls_first else F.lit(False)
+    after = F.when(value.isNull(), at_null).otherwise(F.coalesce(compared, F.lit(not order.nulls_first)))
+    return after | (column.eqNullSafe(value) & at_or_after(columns[1:], orders[1:], cut[1:]))
+
+
+def _text(column: Column, type_: str) -> Column:
+    """Return a value as text that `cut_value` turns back to the very same value."""
+    if type_ == "binary":
+        return F.hex(column)
+    if type_ == "timestamp":  # its text is ambiguous where clocks are set back
+        return F.unix_micros(column).cast("string")
+    if type_ == "date":
+        return F.unix_date(column).cast("string")
+    return column.cast("string")
+
+
+def _sorting(name: str, order: Order) -> str:
+    return f"{name} {'DESC' if order.descending else 'ASC'} NULLS {'FIRST' if order.nulls_first else 'LAST'}"

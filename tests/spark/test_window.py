@@ -1,0 +1,206 @@
+"""`skew_window` returns the rows, columns and types of plain Spark's windows; hot partitions are computed in blocks."""
+
+import pytest
+from pyspark.sql import Window
+from pyspark.sql import functions as F
+
+import skewkit
+from skewkit.testing import assert_same_rows
+
+UNB, NOW = (Window.unboundedPreceding, Window.unboundedFollowing), Window.currentRow
+
+
+@pytest.fixture(scope="module")
+def facts(skewed):
+    """Return a frame with a unique order `v`, orders with ties and nulls, and values of several types."""
+    return skewed(2500, tail=60).selectExpr(
+        "*",
+        "if(v % 11 = 0, null, v * 7919 % 101) tied",
+        "if(v % 13 = 0, null, cast(v * 31 % 17 as double)) d",
+        "cast(v * 7 % 23 as int) i",
+        "if(v % 5 = 0, null, cast(v * 31 % 1000 / 10 as decimal(12,2))) e",
+        "timestamp_micros(v * 7919 % 5000 * 1000000) t",
+    )
+
+
+def plain(df, keys, order, functions, frame=None):
+    spec = Window.partitionBy(*keys).orderBy(*order) if order else Window.partitionBy(*keys)
+    if frame:
+        spec = getattr(spec, frame[0])(*frame[1:])
+    return df.select("*", *(column.over(spec).alias(name) for name, column in functions.items()))
+
+
+def check(df, keys, order, functions, frame=None, strategy="split", is_split=True, **options):
+    """Compare with plain Spark; return the rows."""
+    window = skewkit.skew_window(df, keys, order or None, strategy=strategy, partitions=4, **options)
+    if frame:
+        window = getattr(window, frame[0])(*frame[1:])
+    ours = window.select(**functions)
+    text = skewkit.explain(ours)
+    assert ("strategy   split" in text) == is_split, text
+    expected = plain(df, keys, order, functions, frame)
+    assert ours.schema == expected.schema
+    return assert_same_rows(ours, expected)
+
+
+def ranks():
+    return {"rank": F.rank(), "dense": F.dense_rank(), "percent": F.percent_rank(), "cume": F.cume_dist()}
+
+
+def sums(x="v"):
+    return {
+        "total": F.sum(x),
+        "n": F.count(x),
+        "rows": F.count("*"),
+        "least": F.min(x),
+        "most": F.max(x),
+        "mean": F.avg(x),
+    }
+
+
+@pytest.mark.connect
+@pytest.mark.parametrize("strategy", ["auto", "native", "split"])
+def test_running_functions(facts, strategy, adaptive):
+    functions = {"rn": F.row_number(), "bucket": F.ntile(7), **ranks(), **sums()}
+    assert check(facts, ["k"], ["v"], functions, strategy=strategy, is_split=strategy != "native") == 2500
+
+
+ORDERS = {
+    "ties": lambda: ["tied"],
+    "descending": lambda: [F.desc("tied")],
+    "nulls last": lambda: [F.asc_nulls_last("tied")],
+    "descending, nulls first": lambda: [F.desc_nulls_first("d")],
+    "several": lambda: [F.desc("s"), "tied", F.col("d").asc_nulls_last()],
+    "few values, then many": lambda: [F.col("i") % 2, F.desc("tied")],
+    "computed": lambda: [F.col("v") * -1],
+    "timestamp": lambda: ["t"],
+    "decimal": lambda: [F.desc("e")],
+    "string": lambda: [F.concat("s", F.col("v").cast("string"))],
+    "binary": lambda: [F.concat("s", F.col("v").cast("string")).cast("binary")],
+    "date": lambda: [F.date_from_unix_date(F.col("i") * 100)],
+    "timestamp_ntz": lambda: [F.col("t").cast("timestamp_ntz")],
+    "boolean": lambda: [F.col("v") % 2 == 0, "tied"],
+}
+
+
+@pytest.mark.connect
+@pytest.mark.parametrize("order", ORDERS)
+def test_orders(facts, order):
+    check(facts, ["k"], ORDERS[order](), {**ranks(), **sums("i")})
+
+
+KEYS = {
+    "composite": lambda: ["k", "s"],
+    "computed": lambda: [F.col("k") % 2],
+    "struct": lambda: ["st"],
+    "double": lambda: ["f"],
+    "partly null": lambda: ["a", "b"],
+    "other case": lambda: ["K"],
+}
+
+
+@pytest.mark.parametrize("keys", KEYS)
+def test_keys(facts, keys):
+    df = facts.selectExpr(
+        "*",
+        "struct(k, if(k = 1, null, 1) as one) st",
+        "if(k = 0, double('NaN'), if(k = 1, -0.0D, if(k = 2, 0.0D, double(k)))) f",
+        "if(v % 2 = 0, 5, null) a",
+        "if(v % 2 = 1, 5, null) b",
+    )
+    df = df.where("s < '2'") if keys == "composite" else df
+    check(df, KEYS[keys](), ["v"], {"rn": F.row_number(), **ranks(), **sums()})
+
+
+@pytest.mark.connect
+@pytest.mark.parametrize("x", ["v", "i", "d", "e"])
+def test_whole_partitions(facts, x):
+    check(facts, ["k"], [], sums(x) if x != "e" else {"total": F.sum(x), "n": F.count(x), "least": F.min(x)})
+    check(facts, ["k"], ["tied"], {"total": F.sum(x), "most": F.max(x)}, ("rowsBetween", *UNB))
+
+
+@pytest.mark.connect
+@pytest.mark.parametrize("kind", ["rowsBetween", "rangeBetween"])
+@pytest.mark.parametrize("bounds", [(UNB[0], NOW), (NOW, UNB[1]), UNB], ids=["running", "backwards", "whole"])
+def test_infinite_frames(facts, kind, bounds):
+    order = ["v"] if kind == "rowsBetween" else ["tied"]
+    check(facts, ["k"], order, {**sums(), "decimals": F.sum("e"), "ints": F.sum("i")}, (kind, *bounds))
+
+
+@pytest.mark.connect
+@pytest.mark.parametrize("order", ["v", "d"])
+def test_values_of_other_rows(facts, order):
+    """Under `d` only functions that rows of equal order cannot tell apart."""
+    unique = {
+        "before": F.lag("i"),
+        "before2": F.lag("s", 2, "none"),
+        "before_e": F.lag("e", 40),
+        "ahead": F.lag("v", -1),
+        "after": F.lead("i", 3, -1),
+        "after_s": F.lead("s"),
+        "self": F.lag("v", 0),
+        "first": F.first("e"),
+        "first_known": F.first("e", ignorenulls=True),
+        "last": F.last("e"),
+        "last_known": F.last("e", True),
+        "third": F.nth_value("s", 3),
+        "far": F.nth_value("v", 700),
+    }
+    ties = {"first": F.first("d"), "last": F.last("d"), "known": F.first("d", True), "sd": F.stddev("v")}
+    check(facts, ["k"], [order], unique if order == "v" else {k: f for k, f in ties.items() if k != "sd"})
+
+
+@pytest.mark.parametrize("bounds", [(NOW, UNB[1]), UNB, (UNB[0], 3), (-3, UNB[1])], ids=str)
+def test_values_under_infinite_frames(facts, bounds):
+    functions = {
+        "first": F.first("e"),
+        "first_known": F.first("e", ignorenulls=True),
+        "last": F.last("e"),
+        "last_known": F.last("e", True),
+        **sums(),
+    }
+    if bounds[0] == UNB[0]:
+        functions["third"] = F.nth_value("s", 3)
+    check(facts, ["k"], ["v"], functions, ("rowsBetween", *bounds))
+
+
+FRAMES = {
+    "rows around": ("v", "rowsBetween", -5, 3),
+    "rows before": ("v", "rowsBetween", -7, -2),
+    "rows after": ("v", "rowsBetween", 1, 40),
+    "more rows than blocks have": ("v", "rowsBetween", -900, 0),
+    "this row": ("v", "rowsBetween", 0, 0),
+    "values around": ("tied", "rangeBetween", -2, 1),
+    "values before": ("tied", "rangeBetween", -4, -1),
+    "values after": ("d", "rangeBetween", 1, 2),
+    "doubles around": ("d", "rangeBetween", -1, 1),
+    "this value": ("tied", "rangeBetween", 0, 0),
+}
+
+
+@pytest.mark.connect
+@pytest.mark.parametrize("descending", [False, True], ids=["asc", "desc"])
+@pytest.mark.parametrize("frame", FRAMES)
+def test_finite_frames(facts, frame, descending):
+    order, *bounds = FRAMES[frame]
+    functions = {**sums(), "sd": F.stddev("i"), "sum_d": F.sum("d"), "decimals": F.avg("e")}
+    if bounds[0] == "rowsBetween":
+        functions |= {"list": F.collect_list("s"), "first": F.first("s"), "second": F.nth_value("s", 2)}
+    by = [F.desc(order) if descending else order]
+    check(facts, ["k"], by, functions, tuple(bounds))
+
+
+@pytest.mark.parametrize("bounds", [(UNB[0], 2), (-2, UNB[1])], ids=str)
+def test_half_infinite_frames_of_values(facts, bounds):
+    check(facts, ["k"], [F.desc("tied")], {**sums(), "first": F.min("s")}, ("rangeBetween", *bounds))
+
+
+def test_ranges_of_decimals(facts):
+    check(facts, ["k"], [F.desc_nulls_first("e")], sums(), ("rangeBetween", -2, 1))
+
+
+def test_a_frame_that_may_differ_the_second_time_is_left_to_spark(skewed):
+    """Blocks and what they carry come from several readings of the frame."""
+    fickle = skewed(600).withColumn("x", F.rand(1))
+    window = skewkit.skew_window(fickle, "k", "v", strategy="split").select(total=F.sum("x"))
+    assert "native: blocks read the frame more than once" in skewkit.explain(window)
