@@ -27,10 +27,10 @@ from skewkit.api.groupfunction import check_arguments, check_function, is_plain
 from skewkit.errors import ArgumentError, UnsupportedError
 from skewkit.options import Settings
 from skewkit.plan.choice import Choice, cold_reason, hot_reason
-from skewkit.plan.joinplan import rehashed
 from skewkit.plan.keyplan import KeyPlan, key_plan
 from skewkit.plan.load import group_load
 from skewkit.plan.profile import KeyProfile
+from skewkit.plan.rehash import rehashed
 from skewkit.plan.schemes import SCHEMES
 from skewkit.spark.aggregates import aggregate
 from skewkit.spark.compat import conf_reader

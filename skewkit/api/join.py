@@ -21,9 +21,9 @@ from skewkit.api.joinkeys import join_keys
 from skewkit.api.joinsides import Sides
 from skewkit.errors import ArgumentError, ArgumentTypeError, UnsupportedError, nearest
 from skewkit.plan.choice import Choice
-from skewkit.plan.joinplan import rehashed
 from skewkit.plan.joinrules import Side
 from skewkit.plan.profile import KeyProfile
+from skewkit.plan.rehash import rehashed
 from skewkit.spark.frames import remember
 from skewkit.spark.joining import broadcast_head, salted
 from skewkit.spark.joinsides import JoinKeys

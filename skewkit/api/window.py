@@ -24,10 +24,10 @@ from skewkit.errors import ArgumentError, ArgumentTypeError, UnsupportedError
 from skewkit.options import Settings
 from skewkit.plan.choice import Choice, cold_reason, hot_reason
 from skewkit.plan.frame import RUNNING, WHOLE, Frame, make_frame
-from skewkit.plan.joinplan import rehashed
 from skewkit.plan.keyplan import KeyPlan, key_plan
 from skewkit.plan.load import group_load
 from skewkit.plan.profile import KeyProfile
+from skewkit.plan.rehash import rehashed
 from skewkit.plan.windowplan import Cut, WindowPlan, spaced, uniform_plan, window_plan
 from skewkit.plan.windowsplit import MOST_LISTED, WindowSplit, listed, split_of
 from skewkit.spark.compat import is_column, places_by_id

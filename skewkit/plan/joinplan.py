@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from skewkit.plan.grid import OUTPUT_COST, Grid, Shape, along, cells_of, shape_of, work
+from skewkit.plan.grid import Grid, Shape, along, cells_of, shape_of, work
 from skewkit.plan.joinrules import SIDES, JoinRules, Side, opposite
 from skewkit.plan.keyplan import EPSILON, HeavyRoute, KeyPlan, key_plan, native_straggler
 from skewkit.plan.load import HeavyLoad, KeyLoad, expected_tail
@@ -296,27 +296,3 @@ def _tail(profile: KeyProfile | None, buckets: int) -> tuple[float, ...]:
     if profile is None or len(profile.tail) % buckets:
         return (0.0,) * buckets
     return tuple(expected_tail(profile.folded(buckets)))
-
-
-def output_cost(plan: JoinPlan) -> float:
-    """Return the work of the rows that come out of the join."""
-    return OUTPUT_COST * plan.output
-
-
-def rehashed(profile: KeyProfile, types: tuple[str, ...]) -> KeyProfile:
-    """Return the profile for key columns cast to other types, as a join casts them; the tail becomes even.
-
-    A heavy key that cannot be hashed as the new type is left out: a profile is a hint.
-    """
-    from skewkit.hashing.spark import xxhash64
-
-    if profile.types == types:
-        return profile
-    heavy = []
-    for h in profile.heavy:
-        try:
-            heavy.append(replace(h, hash=xxhash64(h.key, types)))
-        except (TypeError, ValueError, ArithmeticError, AttributeError):
-            continue
-    even = sum(profile.tail) / len(profile.tail)
-    return replace(profile, types=types, heavy=tuple(heavy), tail=(even,) * len(profile.tail))

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from skewkit.errors import ArgumentError, ProfileError
 from skewkit.hashing.spark import xxhash64
-from skewkit.plan.joinplan import rehashed
 from skewkit.plan.profile import HeavyKey, KeyProfile, empty_profile, named_heavy, profile_text
+from skewkit.plan.rehash import rehashed
 
 BUCKETS = 16
 
