@@ -149,7 +149,7 @@ def test_an_overflown_decimal_sum_is_null(spark):
             assert grouped.agg(values(), F.sum("d").alias("d")).select("d").collect() == [Row(d=None)]
 
 
-@pytest.mark.parametrize("ansi", ["true", "false"])
+@pytest.mark.parametrize("ansi", ["true", pytest.param("false", marks=pytest.mark.slow)])
 def test_sums_and_means_of_every_number(spark, ansi):
     df = spark.range(0, 60, 1, 3).selectExpr(
         "if(id < 40, 0, id) k",

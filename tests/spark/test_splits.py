@@ -240,8 +240,13 @@ def check(df, exprs):
     assert assert_same_rows(ours.drop("us"), plain) == 17
 
 
-@pytest.mark.connect
-@pytest.mark.parametrize("name", CASES)
+# On Connect a call is read in another way, but all functions alike, so every sixth row will do.
+READ_ON_CONNECT = sorted(CASES)[::6]
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.connect if name in READ_ON_CONNECT else ()) for name in CASES]
+)
 def test_row(facts, name):
     check(facts, [case() for case in CASES[name]])
 

@@ -179,7 +179,7 @@ FRAMES = {
 
 
 @pytest.mark.connect
-@pytest.mark.parametrize("descending", [False, True], ids=["asc", "desc"])
+@pytest.mark.parametrize("descending", [False, pytest.param(True, marks=pytest.mark.slow)], ids=["asc", "desc"])
 @pytest.mark.parametrize("frame", FRAMES)
 def test_finite_frames(facts, frame, descending):
     order, *bounds = FRAMES[frame]
