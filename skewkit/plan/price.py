@@ -8,7 +8,7 @@ from skewkit.plan.grid import OUTPUT_COST
 from skewkit.plan.joinplan import Head, JoinPlan
 from skewkit.plan.joinrules import Side, opposite
 
-# Work per row, in narrow rows that are shuffled, sorted and merged.
+# Work per row, in narrow rows that are shuffled, sorted and merged: estimates, not yet calibrated.
 _HASHED = 0.7  # shuffled, and joined by a hash table instead of a sort
 _ROUTED = 0.15  # finding the partition of a row
 _READ = 0.1  # reading a row once more and filtering it
