@@ -16,14 +16,14 @@ from skewkit.plan.joinrules import SIDES, JoinRules, Side, opposite
 from skewkit.plan.profile import KeyProfile
 from skewkit.spark.compat import conf_reader
 from skewkit.spark.joinsides import JoinKeys
-from skewkit.spark.looking import Glance, look
+from skewkit.spark.looking import Glance, Look, look
 from skewkit.spark.physical import top_join
 from skewkit.spark.profiling import auto_fraction
 
-_LOOK = 1000
-"""Rows per partition of a first look: a key that makes a task half as long again has some 500 of them."""
-_NEARLY = 0.9
-"""What a look finds near the line, is profiled."""
+_LOOK = 3000
+"""Rows per partition of a look: what a partition gets is known to some 2 % (one standard error)."""
+_MOST_LOOKED = 500_000
+"""Rows of a frame that a look brings to the driver at most; for so many partitions a frame is profiled there."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ def decide(asked: Asked, sides: Sides, physical: str) -> Choice:
 
     The questions get dearer: the plan that Spark has, a look at some hashes, a profile of both sides.
     """
-    native = _without_a_job(asked, physical) or _at_a_look(asked, sides)
+    native = _without_a_job(asked, physical)
     if native is not None:
         return Choice(asked.title, "native", native)
     left, right = _profiles(asked, sides)
@@ -82,35 +82,48 @@ def _without_a_job(asked: Asked, physical: str) -> str | None:
     return f"Spark broadcasts one side ({join}): nothing is shuffled"
 
 
-def _at_a_look(asked: Asked, sides: Sides) -> str | None:
-    """Return why plain Spark is right, if a small sample of large frames shows it; None where it takes a profile."""
-    if not asked.auto or asked.left is not None:
-        return None
-    wanted, n = _LOOK * asked.partitions, asked.partitions
-    fractions = [auto_fraction(seen.rows, wanted) for _, seen in sides.named]
-    plain = all(seen.rows is not None and seen.simple for _, seen in sides.named)
-    if not plain or min(fractions) == 1.0 or asked.settings.sample_rows <= _LOOK:
-        return None
-    glances = [
-        Glance(seen.frame, keys, fraction, asked.keys.unmatched(keys))
-        for (_, seen), keys, fraction in zip(sides.named, (asked.keys.left, asked.keys.right), fractions, strict=True)
-    ]
-    left, right = look(glances, n)
-    nearly = replace(asked.settings, min_straggler=asked.settings.min_straggler * _NEARLY)
-    larger = max(left, right, key=lambda profile: profile.rows)
-    cold = cold_reason(join_plan(left, right, n, asked.rules).keys, larger, nearly)
-    return cold and f"{cold} (from a look at about {wanted:,} rows of each side)"
-
-
 def _profiles(asked: Asked, sides: Sides) -> tuple[KeyProfile, KeyProfile | None]:
     """Return the profiles of both sides, measured where they were not given; the right one only if it is needed."""
     right = (sides.right, asked.keys.right)
     if asked.left is None:
+        found = _looked(asked, sides)
+        if found is not None and (found.named or _cold(asked, found)):
+            return found.profiles[0], found.profiles[1]
         both = measured([(sides.left, asked.keys.left), right], asked.partitions, asked.settings)
         return both[0].profile, both[1].profile
     if asked.right is None and asked.strategy == "broadcast_head":
         return asked.left, measured([right], asked.partitions, asked.settings)[0].profile
     return asked.left, asked.right
+
+
+def _looked(asked: Asked, sides: Sides) -> Look | None:
+    """Return what a look finds in frames that are only read; None where it takes a profile job."""
+    wanted = min(_LOOK, asked.settings.sample_rows) * asked.partitions
+    if wanted > _MOST_LOOKED or not all(seen.rows is not None and seen.simple for _, seen in sides.named):
+        return None
+    rows: list[float | None] = [seen.rows for _, seen in sides.named]
+    for _ in range(2):
+        found = look(
+            [
+                Glance(seen.frame, keys, auto_fraction(guess, wanted), asked.keys.unmatched(keys))
+                for (_, seen), keys, guess in zip(sides.named, (asked.keys.left, asked.keys.right), rows, strict=True)
+            ],
+            asked.partitions,
+            wanted,
+        )
+        if found is None or not any(p.sampled and p.rows * p.fraction < wanted / 4 for p in found.profiles):
+            return found
+        # A filter left far fewer rows than the sources have.
+        rows = [profile.rows for profile in found.profiles]
+    return None
+
+
+def _cold(asked: Asked, found: Look) -> bool:
+    """Whether plain Spark is right anyway, so that the names of the heavy keys are of no interest."""
+    left, right = found.profiles
+    plan = join_plan(left, right, asked.partitions, asked.rules, null_safe=asked.keys.null_safe)
+    larger = max(found.profiles, key=lambda profile: profile.rows)
+    return asked.auto and cold_reason(plan.keys, larger, asked.settings) is not None
 
 
 def _strategy(

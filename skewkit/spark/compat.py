@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyspark
 from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -62,10 +61,15 @@ def physical_plan(df: DataFrame) -> str:
     return explained(df, "EXTENDED").rpartition("== Physical Plan ==")[2]
 
 
-def collected(df: DataFrame) -> list[npt.NDArray[Any]]:
-    """Return the columns of a frame of numbers without nulls as arrays; through Arrow from Spark 4.0 on."""
-    if VERSION >= (4, 0):
-        return [column.to_numpy() for column in df.toArrow().columns]
+def collects_values() -> bool:
+    """Return whether `collected` takes columns of any simple type, and not only numbers (Spark 4.0 and later)."""
+    return VERSION >= (4, 0)
+
+
+def collected(df: DataFrame) -> list[Any]:
+    """Return the columns of a frame; Arrow arrays from Spark 4.0 on, before that arrays of numbers without nulls."""
+    if collects_values():
+        return list(df.toArrow().columns)
     rows = df.collect()
     return [np.array([row[i] for row in rows]) for i in range(len(df.columns))]
 

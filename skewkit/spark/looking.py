@@ -1,20 +1,30 @@
-"""A first look at the keys of large frames: the hashes of a small sample, in one job without a shuffle."""
+"""A look at the keys of large frames: the hashes and values of a small sample, in one job without a shuffle."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from skewkit.errors import SkewkitError
+from skewkit.hashing.spark import xxhash64
 from skewkit.plan.profile import HeavyKey, KeyProfile
-from skewkit.spark.compat import collected
-from skewkit.spark.keys import Keys
+from skewkit.spark.compat import collected, collects_values
+from skewkit.spark.keys import Keys, plain
 from skewkit.spark.profiling import SEED, bounds, bucket_count
+
+_SIMPLE = ("tinyint", "smallint", "int", "bigint", "string", "boolean", "date", "float", "double", "binary", "decimal")
+_LONGEST = 256
+"""Bytes of the longest key that a sample brings along."""
+_ROW = (1 << 33) - 1
+_MOST = 16
+"""The optimizer's guess of a frame's rows may be so many times too small before the sample is given up."""
 
 
 @dataclass(frozen=True)
@@ -27,28 +37,98 @@ class Glance:
     unmatched: Column | None
 
 
-def look(glances: Sequence[Glance], partitions: int) -> list[KeyProfile]:
-    """Return a profile of every frame in which heavy keys have a hash and a weight, but no value.
+@dataclass(frozen=True)
+class Look:
+    """What a look found: a profile per frame, and whether all of their heavy keys have their values.
 
-    It is meant for one question, whether any key is hot at all: to name the keys, profile the frame.
+    Where they have not, a heavy key's value is None and its hash and weight are right.
     """
-    parts = []
+
+    profiles: tuple[KeyProfile, ...]
+    named: bool
+
+
+def look(glances: Sequence[Glance], partitions: int, wanted: int) -> Look | None:
+    """Return profiles from a sample of some `wanted` rows of each frame, or None if it would have been far more.
+
+    Keys of simple types come with the sample; a value counts as a hash's if Spark's hash of it is this one.
+    """
+    named = collects_values() and all(_has_value(type_) for glance in glances for type_ in glance.keys.types)
+    parts = [_sample(number, glance, wanted, named=named) for number, glance in enumerate(glances)]
+    task, hashes, free, more, *values = collected(reduce(DataFrame.unionAll, parts))
+    task, hashes, free = np.asarray(task), np.asarray(hashes), np.asarray(free)
+    if np.asarray(more).any():
+        return None
+    profiles = []
     for number, glance in enumerate(glances):
-        key_hash = glance.keys.hash if glance.unmatched is None else F.when(~glance.unmatched, glance.keys.hash)
-        rows = glance.frame.sample(fraction=glance.fraction, seed=SEED)
-        parts.append(rows.select(F.lit(number).alias("task"), key_hash.alias("h"), key_hash.isNull().alias("free")))
-    task, hashes, free = collected(reduce(DataFrame.unionAll, parts).select("task", F.coalesce("h", F.lit(0)), "free"))
-    return [
-        _profile(glance, hashes[(task == number) & ~free], int(free[task == number].sum()), partitions)
-        for number, glance in enumerate(glances)
+        mine = task == number
+        rows = np.flatnonzero(mine & ~free)
+        found = _profile(glance, hashes[rows], int((mine & free).sum()), partitions)
+        keys = _values(glance.keys, hashes, rows, values, found) if named else {}
+        named = named and len(keys) == len(found.heavy)
+        profiles.append(_with_values(found, keys))
+    return Look(tuple(profiles), named)
+
+
+def _has_value(type_: str) -> bool:
+    return type_.partition("(")[0] in _SIMPLE
+
+
+def _sample(number: int, glance: Glance, wanted: int, *, named: bool) -> DataFrame:
+    """Return task number, hash, whether it matches nothing, whether there are too many rows, and the key."""
+    keys, rows = glance.keys, glance.frame
+    if glance.fraction < 1:
+        rows = rows.sample(fraction=glance.fraction, seed=SEED)
+    key_hash = keys.hash if glance.unmatched is None else F.when(~glance.unmatched, keys.hash)
+    row = F.monotonically_increasing_id().bitwiseAND(F.lit(_ROW))
+    most = _MOST * wanted
+    values = [
+        (F.when(F.octet_length(c) <= _LONGEST, c) if t in ("string", "binary") else c).alias(f"k{i}")
+        for i, (c, t) in enumerate(zip(keys.columns, keys.types, strict=True))
+        if named
     ]
+    return rows.where(row < most).select(
+        F.lit(number).alias("task"),
+        F.coalesce(key_hash, F.lit(0)).alias("h"),
+        key_hash.isNull().alias("free"),
+        (F.monotonically_increasing_id().bitwiseAND(F.lit(_ROW)) == most - 1).alias("more"),
+        *values,
+    )
+
+
+def _values(
+    keys: Keys, hashes: npt.NDArray[np.int64], rows: npt.NDArray[np.intp], values: Sequence[Any], found: KeyProfile
+) -> dict[int, tuple[Any, ...]]:
+    """Return the values of heavy keys by hash, as far as the sample has them."""
+    named: dict[int, tuple[Any, ...]] = {}
+    for heavy in found.heavy:
+        row = int(rows[np.argmax(hashes[rows] == heavy.hash)])
+        try:
+            key = tuple(plain(column[row].as_py()) for column in values)
+            if xxhash64(key, keys.types) == heavy.hash:
+                named[heavy.hash] = key
+        except (SkewkitError, ValueError, OverflowError):
+            continue
+    return named
+
+
+def _with_values(profile: KeyProfile, keys: dict[int, tuple[Any, ...]]) -> KeyProfile:
+    """Return the profile with the values of its heavy keys; those with a null are listed, and counted, as nulls."""
+    heavy = [replace(h, key=keys.get(h.hash, h.key)) for h in profile.heavy]
+    null_heavy = tuple(h for h in heavy if h.hash in keys and None in h.key)
+    return replace(
+        profile,
+        heavy=tuple(h for h in heavy if h not in null_heavy),
+        null_heavy=null_heavy,
+        nulls=profile.nulls + sum(h.estimate for h in null_heavy),
+    )
 
 
 def _profile(glance: Glance, hashes: npt.NDArray[np.int64], nulls: int, partitions: int) -> KeyProfile:
     buckets, fraction = bucket_count(partitions), glance.fraction
     keys, counts = np.unique(hashes, return_counts=True)
     theta = 1 / (5 * partitions)
-    hot = counts >= max(2.0, theta * (hashes.size + nulls))
+    hot = counts >= max(2.0 if fraction < 1 else 1.0, theta * (hashes.size + nulls))
     tail = np.bincount(keys[~hot] % buckets, weights=counts[~hot], minlength=buckets) / fraction
     order = np.argsort(-counts[hot], kind="stable")
     heavy = []
@@ -65,6 +145,7 @@ def _profile(glance: Glance, hashes: npt.NDArray[np.int64], nulls: int, partitio
         tuple(tail.tolist()),
         tuple(np.bincount(keys[~hot] % buckets, minlength=buckets).tolist()),
         theta,
-        sampled=True,
+        bounds(float(counts[~hot].max(initial=0)), fraction)[1],
+        sampled=fraction < 1,
         fraction=fraction,
     )

@@ -43,7 +43,7 @@ class Found:
     distinct: float | None
 
 
-def auto_fraction(rows: int | None, wanted: float) -> float:
+def auto_fraction(rows: float | None, wanted: float) -> float:
     """Return the fraction that makes about `wanted` of `rows` rows; 1.0 where that is most of them, or not known.
 
     >>> auto_fraction(1000, 10), auto_fraction(1000, 600), auto_fraction(None, 10)
