@@ -13,10 +13,8 @@ from skewkit.plan.joinrules import Side, opposite
 from skewkit.spark.compat import place
 from skewkit.spark.joinsides import JoinKeys, sides_of
 from skewkit.spark.keys import Keys, Names
-from skewkit.spark.presence import group_of, with_presence
-from skewkit.spark.route import copies, listed, salt, with_heavy_index, with_partition
-
-_INT = (1 << 31) - 1
+from skewkit.spark.presence import group_number, group_of, with_presence
+from skewkit.spark.route import HELPERS, copies, heavy_index, listed, partition_columns, salt, with_heavy_index
 
 
 def salted(
@@ -149,15 +147,25 @@ def _with_packed(rows: _Rows, keys: JoinKeys, plan: JoinPlan, names: Names) -> D
     df, free = rows.frame, keys.unmatched(rows.keys)
     if free is not None and not _stays(how, side):
         df, free = df.where(~free), None
-    df = with_heavy_index(df, rows.keys, plan.keys, names)
-    df, free, marked = _answered(df, rows, keys, plan, names, free)
+    columns = heavy_index(rows.keys, plan.keys, names)
+    marked = None
+    if any(grid.answered for grid in plan.grids):
+        df, free, marked = _answered(df.select("*", *columns), rows, keys, plan, names, free)
+        columns = []
     spread = free is not None or any(len(h.parts) > 1 for h in route.heavy)
     row_hash = salt(rows.frame, rows.keys, stored=rows.stored) if spread else None
-    df = with_partition(df, route, names, row_hash, free=free)
+    columns += partition_columns(route, names, row_hash, free=free)
     if len(lists) > n:
-        df = copies(df, lists, names)
-    partition = F.col(names("partition"))
-    group = group_of(F.col(names("hash")), n)
+        df, columns = copies(df.select("*", *columns), lists, names), []
+    packed = _packed(plan, names, marked).alias(rows.packed(names))
+    helpers = ("hash", "heavy", "row", "partition", "there", *HELPERS)
+    return df.select("*", *columns, packed).drop(*map(names, helpers))
+
+
+def _packed(plan: JoinPlan, names: Names, marked: Column | None) -> Column:
+    """Return the packed key of a row with its `hash`, `heavy` and `partition`; `marked` rows meet a witness."""
+    n, partition = plan.keys.partitions, F.col(names("partition"))
+    group = group_of(names("hash"), n)
     packed = partition - F.lit(n) - group
     checked = [grid.checked for grid in plan.grids]
     if marked is not None:
@@ -165,8 +173,7 @@ def _with_packed(rows: _Rows, keys: JoinKeys, plan: JoinPlan, names: Names) -> D
     elif any(checked):
         packed = F.when(listed(checked, F.col(names("heavy"))), partition + group).otherwise(packed)
     # Never null, and Spark shall know it: else it infers `packed is not null` and computes all of this twice.
-    packed = F.coalesce(packed, F.lit(0)).alias(rows.packed(names))
-    return df.select("*", packed).drop(*(names(role) for role in ("hash", "heavy", "row", "partition", "there")))
+    return F.coalesce(packed, F.lit(0))
 
 
 def _answered(
@@ -174,12 +181,10 @@ def _answered(
 ) -> tuple[DataFrame, Column | None, Column | None]:
     """Return the frame without the rows that a look-up decides, which rows are free, and which meet a witness."""
     answered = [grid.answered for grid in plan.grids]
-    if not any(answered):
-        return df, free, None
     wanted = listed(answered, F.col(names("heavy")))
     if rows.side == "right":
         return df.where(~wanted), free, None
-    group = F.when(wanted, group_of(F.col(names("hash")), plan.keys.partitions))
+    group = F.when(wanted, group_of(names("hash"), plan.keys.partitions))
     df = with_presence(df, group, rows.keys, rows.other, keys, plan.keys, answered, names)
     found = F.col(names("there")).isNotNull()
     if plan.rules.how == "semi":
@@ -203,7 +208,7 @@ def _without_copies(joined: DataFrame, rows: _Rows, keys: JoinKeys, plan: JoinPl
     group = F.when(alone, packed - F.pmod(packed, F.lit(n)))
     looked = with_presence(joined, group, rows.keys, rows.other, keys, plan.keys, checked, names)
     firsts = [
-        stripe.targets[0] - n * (heavy.hash % (_INT // n) + 1)
+        stripe.targets[0] + group_number(heavy.hash, n)
         for heavy, grid in zip(plan.keys.heavy, plan.grids, strict=True)
         if grid.checked
         for stripe in (grid.left if rows.side == "left" else grid.right)

@@ -1,4 +1,8 @@
-"""A plan as Spark columns: key hash, heavy index, partition; the same arithmetic as `KeyPlan.partition`."""
+"""A plan as Spark columns: key hash, heavy index, partition; the same arithmetic as `KeyPlan.partition`.
+
+The columns are written as SQL text, and each may use those before it in the same select (lateral aliases): building
+and analysing Columns one by one takes longer than a small query runs.
+"""
 
 from __future__ import annotations
 
@@ -16,62 +20,96 @@ from skewkit.spark.keys import Keys, Names, has_fixed_hash, quoted
 
 _LOW32 = (1 << 32) - 1
 _FEW = 3
+HELPERS = ("draw", "span", "entry")
+"""What `partition_columns` leaves behind for others to drop."""
+_MOST_COMPARED = 64
+"""So many heavy hashes are found by a tree of comparisons, which is faster than two slots of a table."""
 
 
 def with_heavy_index(df: DataFrame, keys: Keys, plan: KeyPlan, names: Names) -> DataFrame:
     """Return the frame with columns `hash` (64-bit hash of the key) and `heavy` (index in the plan, or -1)."""
-    hashed = df.select("*", keys.hash.alias(names("hash")))
-    if not plan.heavy:
-        return hashed.select("*", F.lit(-1).alias(names("heavy")))
-    size = len(plan.slots)
-    rows = [{"h": h, "i": i} for h, i in plan.slots]
-    key_hash = F.col(names("hash"))
-    index = F.lit(-1)
-    for number, part in enumerate((key_hash, F.shiftright(key_hash, 32))):
-        slot = names(f"slot{number}")
-        hashed = hashed.select("*", element(rows, "struct<h:bigint,i:int>", F.pmod(part, F.lit(size))).alias(slot))
-        found = (F.col(slot)["h"] == key_hash) & (F.col(slot)["i"] >= 0)
-        index = F.when(found, F.col(slot)["i"]).otherwise(index)
-    return hashed.select("*", index.alias(names("heavy"))).drop(names("slot0"), names("slot1"))
+    return df.select("*", *heavy_index(keys, plan, names))
+
+
+def heavy_index(keys: Keys, plan: KeyPlan, names: Names) -> list[Column]:
+    """Return the columns `hash` (64-bit hash of the key) and `heavy` (index in the plan, or -1)."""
+    return [keys.hash.alias(names("hash")), F.expr(f"{_index(plan, names('hash'))} AS {names('heavy')}")]
+
+
+def _index(plan: KeyPlan, key_hash: str) -> str:
+    if len(plan.heavy) <= _MOST_COMPARED:
+        return _compared(sorted((h.hash, i) for i, h in enumerate(plan.heavy)), key_hash)
+    size, first = len(plan.slots), (plan.heavy[0].hash, 0)
+    # An empty slot repeats the first key, so that no hash can match it by chance.
+    filled = [slot if slot[1] >= 0 else first for slot in plan.slots]
+    index = "-1"
+    for part in (key_hash, f"shiftright({key_hash}, 32)"):
+        slot = f"pmod({part}, {size})"
+        found, there = _at([h for h, _ in filled], "bigint", slot), _at([i for _, i in filled], "int", slot)
+        index = f"if({found} = {key_hash}, {there}, {index})"
+    return index
+
+
+def _compared(items: Sequence[tuple[int, int]], value: str) -> str:
+    """Return the index of a hash among sorted (hash, index) pairs, or -1, by a balanced tree of comparisons."""
+    if not items:
+        return "-1"
+    if len(items) <= 2:
+        whens = " ".join(f"WHEN {value} = {_long(key_hash)} THEN {index}" for key_hash, index in items)
+        return f"CASE {whens} ELSE -1 END"
+    middle = len(items) // 2
+    low, high = _compared(items[:middle], value), _compared(items[middle:], value)
+    return f"if({value} < {_long(items[middle][0])}, {low}, {high})"
+
+
+def _long(number: int) -> str:
+    return f"{number}L" if number > -(1 << 63) else f"({number + 1}L - 1L)"
 
 
 def with_partition(
     df: DataFrame, plan: KeyPlan, names: Names, row_hash: Column | None, *, free: Column | None = None
 ) -> DataFrame:
-    """Return the frame with an int column `partition`; it needs the columns of `with_heavy_index`.
+    """Return the frame with an int column `partition`, and `row` where rows are salted; see `partition_columns`."""
+    return df.select("*", *partition_columns(plan, names, row_hash, free=free)).drop(*map(names, HELPERS))
+
+
+def partition_columns(
+    plan: KeyPlan, names: Names, row_hash: Column | None, *, free: Column | None = None
+) -> list[Column]:
+    """Return an int column `partition`, after the `HELPERS` it takes; it needs the columns of `heavy_index`.
 
     `row_hash` salts the heavy keys: the same row always goes the same way. Without one, a heavy key goes whole to
     the first of its parts. Rows for which `free` is true may go anywhere and are spread as the plan's `spread` says.
     """
-    tail = element(plan.buckets, "int", F.pmod(F.col(names("hash")), F.lit(len(plan.buckets))))
+    key_hash, heavy, row = names("hash"), names("heavy"), names("row")
+    tail = _at(plan.buckets, "int", _modulo(key_hash, len(plan.buckets)))
     spans, table = plan.draws
-    if not table:
-        return df.select("*", tail.alias(names("partition")))
+    if not table or (row_hash is None and not plan.heavy):
+        return [F.expr(f"{tail} AS {names('partition')}")]
     if row_hash is None:
-        heavy = F.col(names("heavy"))
-        first = element([h.parts[0][0] for h in plan.heavy], "int", heavy)
-        return df.select(
-            "*", (F.when(heavy >= 0, first).otherwise(tail) if plan.heavy else tail).alias(names("partition"))
-        )
-    # One column per step, so that Spark computes each once instead of repeating it wherever it is used.
-    index = F.col(names("heavy"))
+        first = _at([h.parts[0][0] for h in plan.heavy], "int", heavy)
+        return [F.expr(f"if({heavy} >= 0, {first}, {tail}) AS {names('partition')}")]
+    draw, span, entry = (names(role) for role in HELPERS)
+    index = F.col(heavy)
     if free is not None and plan.spread:
         index = F.when(free, len(plan.heavy)).otherwise(index)
-    df = df.select("*", index.alias(names("draw")))
-    index = F.col(names("draw"))
     # Most rows are of the tail, and nobody asks for their salt.
-    df = df.select("*", F.when(index >= 0, row_hash).alias(names("row")))
-    row = F.col(names("row"))
-    packed_span = element([start << 32 | length for start, length in spans], "bigint", index)
-    df = df.select("*", F.when(index >= 0, packed_span).alias(names("span")))
-    start, length = F.shiftright(names("span"), 32), F.col(names("span")).bitwiseAND(F.lit(_LOW32))
+    salted = F.when(F.col(draw) >= 0, row_hash).alias(row)
+    packed_span = _at([start << 32 | length for start, length in spans], "bigint", draw)
     entries = [{"t": t, "p": p, "a": a} for t, p, a in table]
-    entry = element(entries, "struct<t:bigint,p:int,a:int>", start + F.pmod(row.bitwiseAND(F.lit(SCALE - 1)), length))
-    df = df.select("*", F.when(index >= 0, entry).alias(names("entry")))
-    entry = F.col(names("entry"))
-    drawn = F.when(F.shiftright(row, 33) + F.lit(SCALE >> 1) < entry["t"], entry["p"]).otherwise(entry["a"])
-    df = df.select("*", F.when(index >= 0, drawn).otherwise(tail).alias(names("partition")))
-    return df.drop(names("draw"), names("span"), names("entry"))
+    number = f"shiftright({span}, 32) + pmod({row} & {SCALE - 1}L, {span} & {_LOW32}L)"
+    texts = [
+        f"if({draw} >= 0, {packed_span}, NULL) AS {span}",
+        f"if({draw} >= 0, {_at(entries, 'struct<t:bigint,p:int,a:int>', number)}, NULL) AS {entry}",
+        f"if({draw} >= 0, if(shiftright({row}, 33) + {SCALE >> 1}L < {entry}.t, {entry}.p, {entry}.a), {tail}) "
+        f"AS {names('partition')}",
+    ]
+    return [index.alias(draw), salted, *map(F.expr, texts)]
+
+
+def _modulo(value: str, size: int) -> str:
+    """Return the rest of a long by a positive number, never negative."""
+    return f"{value} & {size - 1}L" if size & (size - 1) == 0 else f"pmod({value}, {size})"
 
 
 def listed(flags: Sequence[bool], index: Column) -> Column:
@@ -121,3 +159,8 @@ def _likely_few(field: StructField) -> int:
 def element(items: Sequence[object], type_: str, index: Column) -> Column:
     """Return `items[index]`; the optimizer folds the JSON to a literal array once, so a look-up is constant time."""
     return F.from_json(F.lit(json.dumps(items)), f"array<{type_}>")[index.cast("int")]
+
+
+def _at(items: Sequence[object], type_: str, index: str) -> str:
+    """Return the text of `element`."""
+    return f"from_json('{json.dumps(items)}', 'array<{type_}>')[cast({index} AS int)]"

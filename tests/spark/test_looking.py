@@ -7,16 +7,15 @@ import skewkit
 from skewkit.spark.keys import find_keys
 from skewkit.spark.looking import Glance, look
 from skewkit.testing import assert_same_rows
-from tests.helpers import conf
 
 
 @pytest.mark.connect
 def test_a_look_finds_what_a_profile_finds(skewed):
     df = skewed(40_000)
     keys = find_keys(df, ["k"])
-    (seen,) = look([Glance(df, keys, 0.2, keys.any_null)], 8)
+    (seen,) = look([Glance(df, keys, 0.2, keys.any_null)], 8, 8_000).profiles
     true = skewkit.skew_profile(df, "k", partitions=8, sample="exact")
-    assert [h.hash for h in seen.heavy[:2]] == [h.hash for h in true.heavy[:2]]
+    assert [(h.key, h.hash) for h in seen.heavy[:2]] == [(h.key, h.hash) for h in true.heavy[:2]]
     for found, exact in zip(seen.heavy[:2], true.heavy[:2], strict=True):
         assert found.low <= exact.estimate <= found.high
     assert seen.rows == pytest.approx(true.rows, rel=0.05)
@@ -24,29 +23,68 @@ def test_a_look_finds_what_a_profile_finds(skewed):
     assert sum(seen.tail) + seen.nulls + sum(h.estimate for h in seen.heavy) == pytest.approx(seen.rows)
 
 
-def test_nulls_that_match_are_a_key_like_any_other(skewed):
+@pytest.mark.connect
+def test_a_look_at_all_rows_is_exact(skewed):
+    df = skewed(4_000, nulls=0.0)
+    keys = find_keys(df, ["k"])
+    (seen,) = look([Glance(df, keys, 1.0, keys.any_null)], 8, 8_000).profiles
+    assert seen == skewkit.skew_profile(df, "k", partitions=8, sample="exact")
+
+
+def test_nulls_that_match_are_listed_as_such(skewed):
     df = skewed(20_000, nulls=0.4)
-    (seen,) = look([Glance(df, find_keys(df, ["k"]), 0.5, None)], 8)
-    assert seen.nulls == 0
-    assert max(h.estimate for h in seen.heavy) / seen.rows == pytest.approx(0.5, abs=0.05)
+    (seen,) = look([Glance(df, find_keys(df, ["k"]), 0.5, None)], 8, 8_000).profiles
+    assert [h.key for h in seen.null_heavy] == [(None,)]
+    assert seen.nulls / seen.rows == pytest.approx(0.4, abs=0.05)
+    assert all(h.key != (None,) for h in seen.heavy)
+
+
+KINDS = {
+    "cast(id AS int)": True,
+    "concat('é', id)": True,
+    "cast(id AS decimal(20, 2))": True,
+    "date_add(DATE'1970-01-01', cast(id AS int))": True,
+    "cast(concat('b', id) AS binary)": True,
+    "if(id = 0, double('NaN'), double(id))": True,
+    "id = 0": True,
+    "repeat('x', 300)": False,
+    "timestamp_seconds(id)": False,
+    "named_struct('a', id)": False,
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_keys_have_values_where_they_are_simple_and_short(spark, kind):
+    df = spark.range(100).selectExpr("id % 4 % 3 AS id").selectExpr(f"{kind} AS k")
+    found = look([Glance(df, find_keys(df, ["k"]), 1.0, None)], 2, 1000)
+    (seen,), named = found.profiles, found.named
+    true = skewkit.skew_profile(df, "k", partitions=2)
+    assert named is KINDS[kind]
+    assert [h.hash for h in seen.heavy] == [h.hash for h in true.heavy]
+    if named:
+        assert str(seen) == str(true)
+
+
+def test_a_frame_with_far_more_rows_than_guessed_is_given_up(spark):
+    df = spark.range(5_000).selectExpr("id % 10 AS k")
+    assert look([Glance(df, find_keys(df, ["k"]), 1.0, None)], 2, 100) is None
 
 
 @pytest.mark.connect
-def test_even_keys_are_left_to_spark_after_a_look(spark):
+def test_large_reads_are_looked_at_and_need_no_profile_job(spark):
     even = spark.range(100_000).selectExpr("id % 20000 AS k", "id AS v")
     names = spark.range(20_000).selectExpr("id AS k", "id AS w")
     joined = skewkit.skew_join(even, names, "k", partitions=4)
-    assert "from a look" in skewkit.explain(joined)
+    assert "native: no key holds" in skewkit.explain(joined)
     hot = even.withColumn("k", F.when(F.col("v") % 3 == 0, 0).otherwise(F.col("k")))
-    assert "from a look" not in skewkit.explain(skewkit.skew_join(hot, names, "k", partitions=4))
     many = skewkit.skew_join(names, hot, "k", partitions=4)
-    assert "from a look" not in skewkit.explain(many)
+    assert "native" not in skewkit.explain(many).split("note")[0].split("strategy")[1].split(":")[0]
     assert_same_rows(many, names.join(hot, "k"))
 
 
-def test_what_is_not_a_plain_read_is_profiled_at_once(spark):
-    """A look brings hashes to the driver, so it is for frames whose size is known."""
+def test_what_is_not_a_plain_read_is_profiled(spark, monkeypatch):
+    """A look brings rows to the driver, so it is for frames whose size is known."""
     many = spark.range(50_000).selectExpr("explode(sequence(1, 20)) AS n", "id % 20000 AS k")
     names = spark.range(20_000).selectExpr("id AS k", "id AS w")
-    with conf(spark, "spark.skewkit.sampleRows", "5000"):
-        assert "from a look" not in skewkit.explain(skewkit.skew_join(many, names, "k", partitions=4))
+    monkeypatch.setattr("skewkit.api.joinchoice.look", lambda *_: pytest.fail("the frame is looked at"))
+    skewkit.skew_join(many, names, "k", partitions=4)
