@@ -57,7 +57,9 @@ def broadcast_head(
 ) -> DataFrame:
     """Return the join in two branches: hot rows of one side to a broadcast of the other's, the rest by a shuffle.
 
-    Rows of the hot side whose null matches nothing go with the hot ones, past the shuffle.
+    Rows of the hot side whose null matches nothing go with the hot ones, past the shuffle, where they are kept at
+    all: else both sides have one filter, which Spark would infer from one for the other anyway. The rest is level, so its
+    partitions are made here and are not coalesced: small hash tables stay in the cache.
     """
     names = Names(left, right)
     how, hot_side = plan.rules.how, head.side
@@ -67,13 +69,15 @@ def broadcast_head(
     for side, (frame, side_keys) in frames.items():
         found = with_heavy_index(frame, side_keys, head.keys, names)
         hot = F.col(names("heavy")) >= 0
-        unmatched = keys.unmatched(side_keys)
+        unmatched = keys.unmatched(side_keys) if plan.rules.keeps(hot_side) else None
         if side == hot_side and unmatched is not None:
             hot = hot | unmatched
         hot_rows[side] = found.where(hot).drop(names("hash"), names("heavy"))
         rest[side] = found.where(~hot).drop(names("hash"), names("heavy"))
     hot_rows[opposite(hot_side)] = F.broadcast(hot_rows[opposite(hot_side)])
     if shuffle_hash:
+        if all(each.given in ((), each.types) for each in (keys.left, keys.right)):
+            rest = {side: rest[side].repartition(plan.tables, *each.columns) for side, (_, each) in frames.items()}
         rest["left"], rest["right"] = _hinted(rest["left"], rest["right"], plan)
     branches = [rows["left"].join(rows["right"], keys.on, how) for rows in (hot_rows, rest)]  # type: ignore[arg-type]
     return branches[0].unionAll(branches[1])
