@@ -13,10 +13,11 @@ PARTITIONS = 32
 
 @contextmanager
 def session(folder: Path) -> Iterator[SparkSession]:
-    """Start a session with 32 shuffle partitions and no broadcast of its own, and an event log in the folder."""
+    """Start a session with 32 shuffle partitions, about as many input splits, no broadcast, and an event log."""
     confs = {
         "spark.sql.shuffle.partitions": str(PARTITIONS),
         "spark.sql.autoBroadcastJoinThreshold": "-1",
+        "spark.sql.files.minPartitionNum": str(PARTITIONS),
         "spark.driver.memory": "8g",
         "spark.eventLog.enabled": "true",
         "spark.eventLog.dir": folder.as_uri(),

@@ -58,8 +58,8 @@ def broadcast_head(
     """Return the join in two branches: hot rows of one side to a broadcast of the other's, the rest by a shuffle.
 
     Rows of the hot side whose null matches nothing go with the hot ones, past the shuffle, where they are kept at
-    all: else both sides have one filter, which Spark would infer from one for the other anyway. The rest is level, so its
-    partitions are made here and are not coalesced: small hash tables stay in the cache.
+    all: else both sides have one filter, which Spark would infer from one for the other anyway. The rest is level,
+    so its partitions are made here and are not coalesced: small hash tables stay in the cache.
     """
     names = Names(left, right)
     how, hot_side = plan.rules.how, head.side

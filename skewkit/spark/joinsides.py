@@ -33,10 +33,10 @@ class JoinKeys:
         return keys.null_in([not safe for safe in self.null_safe])
 
     def equal(self, left: Keys, right: Keys) -> Column:
-        """Return the equality of both keys, written so that Spark does not take it for a join key."""
+        """Return the equality of both keys, written so that Spark does not take it for a join key: `a IN (b)`."""
         tests = None
         for a, b, safe in zip(left.columns, right.columns, self.null_safe, strict=True):
-            same = (a >= b) & (a <= b)
+            same = a.isin(b)
             test = same | (a.isNull() & b.isNull()) if safe else same
             tests = test if tests is None else tests & test
         if tests is None:
