@@ -28,9 +28,9 @@ def salted(
 ) -> DataFrame:
     """Return the join with the rows of hot keys spread over the partitions of the plan.
 
-    Both sides are placed by one int, `packed = partition + n * (hash mod (2^31 - 1) / n)`, and joined on it, so
-    that Spark sorts or hashes a single int and adds no exchange. The keys themselves are compared as a residual
-    condition, written so that Spark does not take it for a second join key: equal hashes cost a comparison only.
+    Both sides are placed by one int, `packed = partition + n * tag` (bits of the hash), and joined on it, so that Spark
+    sorts or hashes a single int and adds no exchange. The keys themselves are compared as a residual condition,
+    written so that Spark does not take it for a second join key: equal tags cost a comparison only.
 
     The packed key is negative for rows of a hot key whose copies could come out although they met nobody;
     `_without_copies` drops these behind the join.
