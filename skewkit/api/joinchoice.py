@@ -13,15 +13,17 @@ from skewkit.plan.choice import Choice, JoinOptions, choose_join, cold_reason, h
 from skewkit.plan.grid import Grid
 from skewkit.plan.joinplan import JoinPlan, join_plan
 from skewkit.plan.joinrules import SIDES, JoinRules, Side, opposite
-from skewkit.plan.profile import KeyProfile
+from skewkit.plan.profile import KeyProfile, every_key_once
 from skewkit.spark.compat import conf_reader
 from skewkit.spark.joinsides import JoinKeys
-from skewkit.spark.looking import Glance, Look, look
+from skewkit.spark.looking import Glance, look
 from skewkit.spark.physical import top_join
-from skewkit.spark.profiling import auto_fraction
+from skewkit.spark.profiling import auto_fraction, bucket_count
 
 _LOOK = 3000
 """Rows per partition of a look: what a partition gets is known to some 2 % (one standard error)."""
+_LOW = 4.0
+"""The optimizer's guess of rows goes by compressed bytes and may be so many times too small."""
 _MOST_LOOKED = 500_000
 """Rows of a frame that a look brings to the driver at most; for so many partitions a frame is profiled there."""
 
@@ -58,7 +60,8 @@ def decide(asked: Asked, sides: Sides, physical: str) -> Choice:
     plan = join_plan(left, right, asked.partitions, asked.rules, null_safe=asked.keys.null_safe, scheme=scheme)
     chosen, reason = _strategy(asked, sides, plan, left, right)
     notes = (_adaptive(asked, sides, plan, physical), *stale_note(left, asked.partitions))
-    choice = Choice(asked.title, chosen, reason, left, plan.keys, plan, notes=notes)
+    shown = left if left.fraction or right is None else right
+    choice = Choice(asked.title, chosen, reason, shown, plan.keys, plan, notes=notes)
     if chosen != "broadcast_head":
         return choice
     head = plan.head(asked.settings.broadcast_rows)
@@ -87,8 +90,8 @@ def _profiles(asked: Asked, sides: Sides) -> tuple[KeyProfile, KeyProfile | None
     right = (sides.right, asked.keys.right)
     if asked.left is None:
         found = _looked(asked, sides)
-        if found is not None and (found.named or _cold(asked, found)):
-            return found.profiles[0], found.profiles[1]
+        if found is not None:
+            return found
         both = measured([(sides.left, asked.keys.left), right], asked.partitions, asked.settings)
         return both[0].profile, both[1].profile
     if asked.right is None and asked.strategy == "broadcast_head":
@@ -96,33 +99,46 @@ def _profiles(asked: Asked, sides: Sides) -> tuple[KeyProfile, KeyProfile | None
     return asked.left, asked.right
 
 
-def _looked(asked: Asked, sides: Sides) -> Look | None:
-    """Return what a look finds in frames that are only read; None where it takes a profile job."""
-    wanted = min(_LOOK, asked.settings.sample_rows) * asked.partitions
-    if wanted > _MOST_LOOKED or not all(seen.rows is not None and seen.simple for _, seen in sides.named):
+def _looked(asked: Asked, sides: Sides) -> tuple[KeyProfile, KeyProfile] | None:
+    """Return profiles from a look at the sides that are only read; None where it takes a profile job.
+
+    A side that is grouped by the keys has each once and is not read at all.
+    """
+    wanted, n = min(_LOOK, asked.settings.sample_rows) * asked.partitions, asked.partitions
+    keys = (asked.keys.left, asked.keys.right)
+    seen = [each for _, each in sides.named]
+    rows = [each.rows for each in seen]
+    once = [not each.simple and each.once(own.names) for each, own in zip(seen, keys, strict=True)]
+    if wanted > _MOST_LOOKED or None in rows or all(once):
         return None
-    rows: list[float | None] = [seen.rows for _, seen in sides.named]
+    if not all(each.simple or unique for each, unique in zip(seen, once, strict=True)):
+        return None
+    guesses = [float(r or 0) for r in rows]
     for _ in range(2):
-        found = look(
-            [
-                Glance(seen.frame, keys, auto_fraction(guess, wanted), asked.keys.unmatched(keys))
-                for (_, seen), keys, guess in zip(sides.named, (asked.keys.left, asked.keys.right), rows, strict=True)
-            ],
-            asked.partitions,
-            wanted,
+        glances = [
+            Glance(each.frame, own, auto_fraction(guess, wanted), asked.keys.unmatched(own))
+            for each, own, guess, unique in zip(seen, keys, guesses, once, strict=True)
+            if not unique
+        ]
+        found = look(glances, n, wanted)
+        if found is None:
+            return None
+        looked = iter(found.profiles)
+        left, right = (
+            every_key_once(own.names, own.types, _LOW * guess, buckets=bucket_count(n)) if unique else next(looked)
+            for own, guess, unique in zip(keys, guesses, once, strict=True)
         )
-        if found is None or not any(p.sampled and p.rows * p.fraction < wanted / 4 for p in found.profiles):
-            return found
+        if not any(p.sampled and p.rows * p.fraction < wanted / 4 for p in found.profiles):
+            return (left, right) if found.named or _cold(asked, left, right) else None
         # A filter left far fewer rows than the sources have.
-        rows = [profile.rows for profile in found.profiles]
+        guesses = [g if unique else p.rows for g, unique, p in zip(guesses, once, (left, right), strict=True)]
     return None
 
 
-def _cold(asked: Asked, found: Look) -> bool:
+def _cold(asked: Asked, left: KeyProfile, right: KeyProfile) -> bool:
     """Whether plain Spark is right anyway, so that the names of the heavy keys are of no interest."""
-    left, right = found.profiles
     plan = join_plan(left, right, asked.partitions, asked.rules, null_safe=asked.keys.null_safe)
-    larger = max(found.profiles, key=lambda profile: profile.rows)
+    larger = max((left, right), key=lambda profile: profile.rows)
     return asked.auto and cold_reason(plan.keys, larger, asked.settings) is not None
 
 

@@ -224,6 +224,17 @@ def empty_profile(keys: Sequence[str], types: Sequence[str], *, buckets: int = 6
     return KeyProfile(tuple(keys), tuple(types), 0, 0, (), (), zeros, (0,) * buckets, 1.0)
 
 
+def every_key_once(keys: Sequence[str], types: Sequence[str], rows: float, *, buckets: int) -> KeyProfile:
+    """Return the profile of a frame that nobody has read, because it is known to have every key once.
+
+    >>> every_key_once(("k",), ("int",), 640, buckets=64).heavy
+    ()
+    """
+    profile = empty_profile(keys, types, buckets=buckets)
+    tail = (rows / buckets,) * buckets
+    return replace(profile, rows=rows, tail=tail, theta=0.0, unlisted=1.0, sampled=True, fraction=0.0)
+
+
 def named_heavy(keys: Sequence[str], types: Sequence[str], heavy: Sequence[tuple[Any, ...]]) -> KeyProfile:
     """Return a profile from keys that the user names as hot; their true weights are unknown and taken as equal."""
     each = 1.0 / (len(heavy) + 1)
@@ -266,6 +277,8 @@ def profile_text(profile: KeyProfile) -> str:
     keys = ", ".join(profile.keys)
     unit = "rows" if profile.weight is None else f"of {profile.weight}"
     how = f"from a sample of {profile.fraction:.2%}, scaled up" if profile.sampled else "counted"
+    if not profile.fraction:
+        how = "as its sources have, at the most; not read, it has every key once"
     lines = [f"{keys}: {profile.rows:,.0f} {unit} ({how})"]
     if profile.nulls:
         lines.append(f"  null  {_share(profile.nulls, profile.rows)}  {profile.nulls:,.0f}")

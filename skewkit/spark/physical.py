@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 
 _JOIN = re.compile(r"(BroadcastHashJoin|BroadcastNestedLoopJoin|SortMergeJoin|ShuffledHashJoin|CartesianProduct)")
+_GROUPED = re.compile(r"Aggregate \[([^\[\]]+)\]")
+_ATTRIBUTE = re.compile(r"([^\s,\[]+)#\d+")
 _UNSAFE = (
     ("holds a limit or a sample, which may differ the second time", r"Limit\b|\bSample\b|TakeOrdered"),
     ("holds random values", r"\b(rand|randn|uuid|shuffle|randstr|uniform)\("),
@@ -25,6 +27,19 @@ def top_join(physical: str) -> str | None:
     """
     found = _JOIN.search(physical)
     return found.group(1) if found else None
+
+
+def grouped_by(explained: str) -> set[str] | None:
+    r"""Return the names, in lower case, of the columns that a frame is grouped by; None where its top is no group-by.
+
+    >>> grouped_by("== Optimized Logical Plan ==\nAggregate [k#1, J#2L], [k#1, J#2L, count(1) AS n#3L]") == {"k", "j"}
+    True
+    """
+    logical = explained.partition("== Physical Plan ==")[0].splitlines()
+    lines = (line.lstrip(" :+-") for line in logical if line.strip() and not line.startswith("=="))
+    top = next((line for line in lines if not line.startswith(("Project ", "Filter "))), "")
+    found = _GROUPED.match(top)
+    return {name.lower() for name in _ATTRIBUTE.findall(found.group(1))} if found else None
 
 
 def unsafe_to_read_twice(physical: str) -> str | None:

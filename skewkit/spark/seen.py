@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 from pyspark.sql import DataFrame
 
 from skewkit.spark.compat import explained
-from skewkit.spark.physical import against_reading_twice, unsafe_to_read_twice
+from skewkit.spark.physical import against_reading_twice, grouped_by, unsafe_to_read_twice
 from skewkit.spark.size import guess_rows
 
 
@@ -50,6 +51,15 @@ class Seen:
     def simple(self) -> bool:
         """Whether the frame only reads, selects and filters, so that its sources' rows bound its own."""
         return self.costly_again is None and "Generate" not in self.physical
+
+    def once(self, keys: Sequence[str]) -> bool:
+        """Return whether the frame is grouped by some of these columns, so that it has every key once.
+
+        >>> Seen(spark.range(9).groupBy("id").count()).once(["id"])
+        True
+        """
+        grouped = grouped_by(self._text)
+        return grouped is not None and grouped <= {key.lower() for key in keys}
 
     @property
     def stored(self) -> bool:
