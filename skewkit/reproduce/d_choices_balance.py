@@ -21,7 +21,7 @@ THRESHOLDS = (("θ = 2/n", 2.0), ("θ = 1/n", 1.0), ("θ = 1/(2n)", 0.5), ("θ =
 
 def messages(size: Size) -> int:
     """Return the length of the streams: that of the paper in full."""
-    return size.of(full=10_000_000, quick=200_000, tiny=4_000)
+    return size.of(full=10_000_000, quick=100_000, tiny=4_000)
 
 
 def thresholds(size: Size, seed: int) -> list[Row]:
@@ -82,7 +82,7 @@ def least_d(size: Size, seed: int) -> list[Row]:
 def by_skew(size: Size, seed: int) -> list[Row]:
     """Figure 10: imbalance by skew, workers and keys."""
     rows: list[Row] = []
-    for keys in size.of(full=(10_000, 100_000, 1_000_000), quick=(10_000, 100_000, 1_000_000), tiny=(10_000,)):
+    for keys in size.of(full=(10_000, 100_000, 1_000_000), quick=(10_000, 1_000_000), tiny=(10_000,)):
         for z in exponents(size):
             stream = streams.zipf(messages(size), keys, z, seed)
             for n in size.of(full=(5, 10, 50, 100), quick=(5, 10, 50, 100), tiny=(5, 50)):
@@ -130,7 +130,7 @@ FIGURES = (
     Figure(
         "d-choices-7",
         "Fig. 7: imbalance by threshold of the head",
-        "10,000 Zipf keys, 10 M messages (200,000 with --quick).",
+        "10,000 Zipf keys, 10 M messages (100,000 with --quick).",
         thresholds,
         Plot(SKEW, (IMBALANCE,), "threshold", across="workers", down="scheme"),
         (
@@ -182,7 +182,7 @@ FIGURES = (
     Figure(
         "d-choices-10",
         "Fig. 10: imbalance by skew, number of workers and number of keys",
-        "10 M messages (200,000 with --quick).",
+        "10 M messages (100,000 with --quick).",
         by_skew,
         Plot(SKEW, (IMBALANCE,), "scheme", across="workers", down="keys"),
         (

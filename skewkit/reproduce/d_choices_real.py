@@ -16,8 +16,8 @@ SOURCES = 5
 def real_streams(size: Size) -> tuple[RealStream, RealStream]:
     """Return the words and the changes."""
     return (
-        words(size.of(full=13_400_000, quick=1_000_000, tiny=4_000)),
-        changes(size.of(full=600_000, quick=300_000, tiny=4_000)),
+        words(size.of(full=13_400_000, quick=300_000, tiny=4_000)),
+        changes(size.of(full=600_000, quick=200_000, tiny=4_000)),
     )
 
 
@@ -87,7 +87,7 @@ _NOTE = (
 FIG_1 = Figure(
     "d-choices-1",
     "Fig. 1: imbalance on a real stream by number of workers",
-    "Words of novels: all 13.4 M (the first 1 M with --quick).",
+    "Words of novels: all 13.4 M (the first 300,000 with --quick).",
     one_stream,
     Plot(WORKERS, (IMBALANCE,), "scheme"),
     (

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from skewkit.errors import ArgumentError, nearest
-from skewkit.reproduce import d_choices
+from skewkit.reproduce import consistent, d_choices, dkg, fish, posg
 from skewkit.reproduce.figure import Figure, Paper
 
-PAPERS: dict[str, Paper] = {paper.name: paper for paper in (d_choices.PAPER,)}
+PAPERS: dict[str, Paper] = {
+    paper.name: paper for paper in (d_choices.PAPER, consistent.PAPER, dkg.PAPER, posg.PAPER, fish.PAPER)
+}
 FIGURES: dict[str, Figure] = {figure.name: figure for paper in PAPERS.values() for figure in paper.figures}
 
 
