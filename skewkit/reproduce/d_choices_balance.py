@@ -21,7 +21,7 @@ THRESHOLDS = (("θ = 2/n", 2.0), ("θ = 1/n", 1.0), ("θ = 1/(2n)", 0.5), ("θ =
 
 def messages(size: Size) -> int:
     """Return the length of the streams: that of the paper in full."""
-    return size.of(full=10_000_000, quick=100_000, tiny=4_000)
+    return size.of(full=10_000_000, quick=100_000, tiny=2_000)
 
 
 def thresholds(size: Size, seed: int) -> list[Row]:
@@ -59,8 +59,8 @@ def least_d(size: Size, seed: int) -> list[Row]:
     """Figure 9: d of D-Choices, and the least d with which Greedy-d is as even as W-Choices."""
     rows: list[Row] = []
     epsilon = 1e-4
-    for n in (50, 100):
-        for z in exponents(size, low=0.4):
+    for n in size.of((50, 100), (50, 100), (20,)):
+        for z in exponents(size, low=size.of(0.4, 0.4, 2.0)):
             stream = streams.zipf(messages(size), KEYS, z, seed)
             allowed = median_imbalance(stream, "w_choices", n, size, SOURCES) + epsilon
             low, high = 2, n

@@ -7,7 +7,7 @@ import numpy as np
 from skewkit.reproduce.figure import Axis, Claim, Figure, Plot, Row, Rows, Size, pick
 from skewkit.simulator import replay, streams
 
-WORKERS, SOURCES, KEYS = 80, 48, 10_000
+WORKERS, KEYS = 80, 10_000
 SERVICE = 1.0  # ms
 PER_SECOND = Axis("messages per second", "messages per second", log=True)
 LATENCY = Axis("latency ms", "latency (ms)", log=True)
@@ -17,13 +17,14 @@ SCHEMES = ("key", "two_choices", "d_choices", "w_choices", "shuffle")
 def queues(size: Size, seed: int) -> list[Row]:
     """Both figures: messages come as fast as all workers together can take them, with queues without end."""
     rows: list[Row] = []
-    count = size.of(full=2_000_000, quick=400_000, tiny=4_000)
+    count = size.of(full=2_000_000, quick=400_000, tiny=1_000)
+    sources = size.of(full=48, quick=48, tiny=2)
     arrivals = np.arange(count) * SERVICE / WORKERS
     for z in (1.4, 1.7, 2.0):
         stream = streams.zipf(count, KEYS, z, seed)
         for scheme in SCHEMES:
             trace = replay(
-                stream, scheme, workers=WORKERS, sources=SOURCES, seed=seed, service_times=SERVICE, arrivals=arrivals
+                stream, scheme, workers=WORKERS, sources=sources, seed=seed, service_times=SERVICE, arrivals=arrivals
             )
             sums = np.bincount(trace.routes, trace.latencies, WORKERS)
             means = sums / np.maximum(np.bincount(trace.routes, minlength=WORKERS), 1)

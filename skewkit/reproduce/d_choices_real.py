@@ -16,8 +16,8 @@ SOURCES = 5
 def real_streams(size: Size) -> tuple[RealStream, RealStream]:
     """Return the words and the changes."""
     return (
-        words(size.of(full=13_400_000, quick=300_000, tiny=4_000)),
-        changes(size.of(full=600_000, quick=200_000, tiny=4_000)),
+        words(size.of(full=13_400_000, quick=300_000, tiny=2_000)),
+        changes(size.of(full=600_000, quick=200_000, tiny=2_000)),
     )
 
 

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from skewkit import compiled
 from skewkit.reproduce.figure import Figure, Paper, Row, Size
 from skewkit.reproduce.plotting import draw
 
@@ -24,6 +25,7 @@ class Done:
 def reproduce(figure: Figure, size: Size, seed: int, folder: Path, plots: bool = True) -> Done:
     """Measure a figure and write `<name>.csv` and, with plots, `<name>.png` into a folder that exists."""
     begin = time.perf_counter()
+    compiled.available()  # loads numba if it is there: many short replays are as worth it as one long one
     rows = figure.measure(size, seed)
     write_table(rows, folder / f"{figure.name}.csv")
     if plots:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from skewkit.errors import ArgumentError, nearest
-from skewkit.reproduce import consistent, d_choices, dkg, fish, posg
+from skewkit.reproduce import consistent, d_choices, dkg, fish, posg, wrap
 from skewkit.reproduce.figure import Figure, Paper
 
 PAPERS: dict[str, Paper] = {
-    paper.name: paper for paper in (d_choices.PAPER, consistent.PAPER, dkg.PAPER, posg.PAPER, fish.PAPER)
+    paper.name: paper for paper in (d_choices.PAPER, consistent.PAPER, dkg.PAPER, posg.PAPER, fish.PAPER, wrap.PAPER)
 }
 FIGURES: dict[str, Figure] = {figure.name: figure for paper in PAPERS.values() for figure in paper.figures}
 
