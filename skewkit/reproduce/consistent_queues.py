@@ -14,9 +14,9 @@ from skewkit.simulator import ChangeCapacity, Trace, replay
 WORKERS, LOAD, EPSILON = 10, 0.9, 0.01
 POINTS = 40
 SPREADS = (
-    Axis("queue length", "queue length (messages)"),
-    Axis("latency", "latency (messages)"),
-    Axis("utilisation", "utilisation"),
+    Axis("queue length", "queue length,\nmax - min (messages)"),
+    Axis("latency", "latency,\nmax - min (time units)"),
+    Axis("utilisation", "utilisation,\nmax - min"),
 )
 TIME = Axis("thousand messages", "messages (thousands)")
 Floats = npt.NDArray[np.float64]
@@ -38,7 +38,7 @@ def cluster(*fast: tuple[int, float], first: int = 0) -> Floats:
 
 def length(size: Size) -> int:
     """Return the length of the streams."""
-    return size.of(full=1_000_000, quick=60_000, tiny=2_000)
+    return size.of(full=1_000_000, quick=240_000, tiny=2_000)
 
 
 def spreads(trace: Trace) -> list[Row]:
@@ -157,7 +157,7 @@ def _by_virtual(rows: Rows) -> str:
 
 
 _SETTING = (
-    "10 workers, 1 M words (60,000 with --quick), one message per unit of time. Greatest minus least value of a "
+    "10 workers, 1 M words (240,000 with --quick), one message per unit of time. Greatest minus least value of a "
     "worker, over time."
 )
 _SLOT = "CG needs a few time slots of 100 messages per worker until the virtual workers are where they belong."

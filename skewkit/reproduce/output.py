@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import csv
 import time
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from skewkit import compiled
-from skewkit.reproduce.figure import Figure, Paper, Row, Size
+from skewkit.reproduce.figure import Cell, Figure, Paper, Row, Size
 from skewkit.reproduce.plotting import draw
 
 
@@ -41,7 +41,20 @@ def write_table(rows: list[Row], path: Path) -> None:
         writer.writerows({name: _cell(value) for name, value in row.items()} for row in rows)
 
 
-def page(paper: Paper, done: Mapping[str, Done], size: Size, seed: int, pictures: str = "") -> str:
+def read_table(path: Path) -> list[Row]:
+    """Return the rows of a CSV table that `write_table` wrote."""
+    with path.open(newline="", encoding="utf-8") as file:
+        return [{name: _value(text) for name, text in row.items()} for row in csv.DictReader(file)]
+
+
+def page(
+    paper: Paper,
+    done: Mapping[str, Done],
+    size: Size,
+    seed: int,
+    pictures: str = "",
+    shown: Collection[str] | None = None,
+) -> str:
     """Return a page in Markdown: every figure that was measured, the paper's claims beside what was found.
 
     Args:
@@ -50,10 +63,18 @@ def page(paper: Paper, done: Mapping[str, Done], size: Size, seed: int, pictures
         size: how much was measured.
         seed: the seed of the run.
         pictures: folder of the pictures as seen from the page, with a slash at its end.
+        shown: names of the figures whose pictures are there; None for all.
     """
     mode = " --quick" if size is Size.QUICK else ""
     command = f"python -m skewkit reproduce {paper.name}{mode}" + (f" --seed {seed}" if seed else "")
-    lines = [f"# {paper.citation}", "", paper.remarks, "", f"Measured by `{command}`.", ""]
+    lines = [
+        f"# {paper.citation}",
+        "",
+        paper.remarks,
+        "",
+        f"Measured by `{command}`. What is zero is left out of logarithmic scales.",
+        "",
+    ]
     for figure in paper.figures:
         if figure.name not in done:
             continue
@@ -62,7 +83,8 @@ def page(paper: Paper, done: Mapping[str, Done], size: Size, seed: int, pictures
         streams = dict.fromkeys(str(row["stream"]) for row in rows if "stream" in row)
         if streams:
             lines += [f"Streams: {', '.join(streams)}.", ""]
-        lines += [f"![{figure.title}]({pictures}{figure.name}.png)", ""]
+        if shown is None or figure.name in shown:
+            lines += [f"![{figure.title}]({pictures}{figure.name}.png)", ""]
         if figure.claims:
             lines += ["| The paper | Measured | The difference |", "| --- | --- | --- |"]
             lines += [f"| {claim.paper} | {claim.found(rows)} | {claim.note} |" for claim in figure.claims]
@@ -72,3 +94,12 @@ def page(paper: Paper, done: Mapping[str, Done], size: Size, seed: int, pictures
 
 def _cell(value: object) -> object:
     return f"{value:.6g}" if isinstance(value, float) else value
+
+
+def _value(text: str) -> Cell:
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text

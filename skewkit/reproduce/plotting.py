@@ -73,7 +73,13 @@ def draw(figure: Figure, rows: Rows, path: Path) -> None:
         for handle, label in zip(*ax.get_legend_handles_labels(), strict=True):
             shown.setdefault(label, handle)
     canvas.suptitle(figure.title, fontsize=11)
-    canvas.legend(shown.values(), shown.keys(), loc="outside lower center", ncols=min(len(shown), 6), frameon=False)
+    canvas.legend(
+        shown.values(),
+        shown.keys(),
+        loc="outside lower center",
+        ncols=_columns(list(shown), canvas.get_figwidth()),
+        frameon=False,
+    )
     canvas.savefig(path)
 
 
@@ -126,6 +132,16 @@ def _line(ax: Any, plot: Plot, axis: Axis, rows: Rows, label: str, colour: str, 
     if axis.low:
         low, high = ([float(row[column]) for row in rows] for column in (axis.low, axis.high))
         ax.fill_between(x, low, high, color=colour, alpha=0.15, linewidth=0)
+
+
+def _columns(labels: list[str], width: float) -> int:
+    """Return how many columns of a legend fit into a width in inches.
+
+    >>> _columns(["KG", "SG"], 6.4), _columns(["greatest load of a worker"] * 3, 6.4)
+    (2, 2)
+    """
+    longest = max((len(label) for label in labels), default=1)
+    return max(1, min(len(labels), 6, int(width / (0.65 + 0.085 * longest))))
 
 
 def _distinct(rows: Rows, column: str) -> list[Cell]:
