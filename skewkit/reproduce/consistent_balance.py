@@ -196,8 +196,7 @@ FIGURES = (
                 "Epsilon trades balance for memory, and CG lies between KG and SG.",
                 _ends,
                 "A worker averages over its 10 virtual workers, so its imbalance is below epsilon where epsilon is "
-                "more "
-                "than a few messages.",
+                "more than a few messages.",
             ),
         ),
     ),
@@ -207,13 +206,11 @@ FIGURES = (
         ASSIGNMENTS,
         VIRTUAL,
         Claim(
-            "KG and PKG are uneven, linearly in the number of workers; CH and PoRC are bounded near epsilon; PoTC "
-            "and SG "
-            "are nearly perfect. PoRC needs as little memory as PKG, close to KG.",
+            "KG and PKG are uneven, linearly in the number of workers; CH and PoRC are bounded near epsilon; PoTC and "
+            "SG are nearly perfect. PoRC needs as little memory as PKG, close to KG.",
             _at_most_workers,
-            "PoRC needs more than PKG here: with epsilon = 0.01 many virtual workers are full when a key comes, so "
-            "it is "
-            "passed on. It needs about half of what CH needs.",
+            "PoRC needs more than PKG here: with epsilon = 0.01 many virtual workers are full when a key comes, so it "
+            "is passed on. It needs about half of what CH needs.",
         ),
     ),
 )
@@ -240,8 +237,7 @@ FIG_11 = Figure(
             "Imbalance and memory stay about the same with more sources and workers.",
             _spread,
             "Every source bounds its own loads, by at least one message per virtual worker: with 50 sources and a "
-            "short "
-            "stream that is felt.",
+            "short stream that is felt.",
         ),
     ),
 )

@@ -200,8 +200,7 @@ FIGURES = (
         (
             Claim(
                 "With too few virtual workers there are not enough to move; with too many it takes long; in between "
-                "it is "
-                "best.",
+                "it is best.",
                 _by_virtual,
                 "One virtual worker moves per pair of signals, so many small ones take many slots.",
             ),

@@ -191,8 +191,7 @@ FIGURES = (
                 "the number of keys hardly matters.",
                 _at_two,
                 "D-C depends on the hash draw. With 5 and 10 workers and z = 1.2 Equation (3) gives 2 and 3 choices, "
-                "and the "
-                "median draw is then hardly better than PKG's.",
+                "and the median draw is then hardly better than PKG's.",
             ),
         ),
     ),

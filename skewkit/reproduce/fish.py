@@ -171,16 +171,14 @@ _SETTING = (
 )
 _NOT_TWELVE = (
     "The paper's factor over W-C and D-C does not appear: with a sketch large enough (10 counters per worker) both "
-    "find "
-    "the new hot keys soon after the change."
+    "find the new hot keys soon after the change."
 )
 
 PAPER = Paper(
     name="fish",
     citation='Huang, "Efficient Time-Evolving Stream Processing at Scale" (FISH)',
     remarks="Execution time is the greatest load over the mean load, which is SG's; memory is key-worker pairs per "
-    "key. "
-    "Words of novels stand for MemeTracker and git directories for the movie reviews.",
+    "key. Words of novels stand for MemeTracker and git directories for the movie reviews.",
     figures=(
         Figure(
             "fish-9",
@@ -219,8 +217,7 @@ PAPER = Paper(
             (
                 Claim(
                     "FISH needs 1.11 to 2.61 times the memory of FG with 128 workers, SG 15.5 to 88 times; PKG, D-C "
-                    "and W-C "
-                    "are close to FG.",
+                    "and W-C are close to FG.",
                     _memories,
                     "Right after a decay any new key passes theta and gets many workers: by the letter FISH needs more "
                     "memory than W-C. With `margin=2` a key must first show that it is hot.",
@@ -236,8 +233,7 @@ PAPER = Paper(
             (
                 Claim(
                     "Without decay (alpha = 1) it takes up to 12 times as long; alpha = 0 needs up to 2.65 times the "
-                    "memory; "
-                    "0.2 is best.",
+                    "memory; 0.2 is best.",
                     lambda rows: _both(rows, "decay"),
                     "Without decay the lifetime counts still find a key that has become hot, only later.",
                 ),
@@ -268,8 +264,7 @@ PAPER = Paper(
                     "Counting by epochs is up to 11.9 times faster.",
                     lambda rows: _gain(rows, "counting", "by epochs", "whole lifetime"),
                     "Keys that are hot get their workers in both cases; a factor like the paper's would need a hot "
-                    "key that "
-                    "is never found.",
+                    "key that is never found.",
                 ),
             ),
         ),
@@ -281,9 +276,8 @@ PAPER = Paper(
             Plot(SKEW, (TIME, MEMORY), "rule", across="workers"),
             (
                 Claim(
-                    "CHK saves 25 % (n = 64) and 45 % (n = 128) of the memory of W-C's rule; D-C's rule needs less "
-                    "in some "
-                    "cases, but is slower.",
+                    "CHK saves 25 % (n = 64) and 45 % (n = 128) of the memory of W-C's rule; D-C's rule needs less in "
+                    "some cases, but is slower.",
                     lambda rows: _both(rows, "rule"),
                     "CHK keeps the largest number a key ever had (M_k), so what it saves depends on the stream.",
                 ),
@@ -300,8 +294,7 @@ PAPER = Paper(
                     "HWA is up to 2.61 times faster than assignment by load.",
                     lambda rows: _gain(rows, "assignment", "HWA", "by load"),
                     "By load every worker gets as many messages, so a slow one takes 1.5 times as long as with "
-                    "perfect balance: more "
-                    "than that cannot be gained here.",
+                    "perfect balance: more than that cannot be gained here.",
                 ),
             ),
         ),

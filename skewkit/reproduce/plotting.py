@@ -23,9 +23,10 @@ SCHEMES = {
     "bounded_hash": ("CH", "#e07b39"),
     "consistent": ("CG", "#2f9e6e"),
     "dkg": ("DKG", "#3a6ea5"),
+    "round-robin": ("Round-Robin", "#8c8c8c"),
     "posg": ("POSG", "#3a6ea5"),
     "posg, cured": ("POSG, early and pooled", "#2f9e6e"),
-    "full knowledge": ("full knowledge", "#000000"),
+    "full knowledge": ("full knowledge", "#d6a11e"),
     "fish": ("FISH", "#3a6ea5"),
     "fish, margin": ("FISH, margin = 2", "#17a2b8"),
     "wrap": ("wrap", "#e6399b"),
@@ -102,7 +103,11 @@ def _panel(ax: Any, plot: Plot, axis: Axis, rows: Rows, series: list[Cell]) -> N
             places = [ticks.index(row[plot.x.column]) for row in mine]
             width = 0.8 / len(series)
             shift = (number - (len(series) - 1) / 2) * width
-            ax.bar([place + shift for place in places], heights, width, label=label, color=colour)
+            centres = [place + shift for place in places]
+            ax.bar(centres, heights, width, label=label, color=colour)
+            if axis.low:
+                ends = [[float(row[column]) for row in mine] for column in (axis.low, axis.high)]
+                ax.vlines(centres, *ends, color="#333333", linewidth=1.0)
     if plot.kind != "line":
         ax.set_xticks(range(len(ticks)), [_tick(plot.x.column, tick) for tick in ticks])
         ax.tick_params(axis="x", labelrotation=30 if max(len(str(tick)) for tick in ticks) > 6 else 0)

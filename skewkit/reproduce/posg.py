@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from skewkit.reproduce.figure import Axis, Claim, Figure, Paper, Plot, Row, Rows, Size, pick
-from skewkit.reproduce.posg_runs import CURE, Setting, compare, tuples
+from skewkit.reproduce.posg_runs import CURE, Setting, compare, scheme_of, tuples
 from skewkit.simulator import ChangeCapacity, replay
 
 TIME = Axis("completion ms", "mean completion time (ms)", low="least ms", high="greatest ms")
@@ -67,11 +67,11 @@ def over_time(size: Size, seed: int) -> list[Row]:
     middle = float(arrivals[arrivals.size // 2])
     events = [ChangeCapacity(middle, worker, 1.0 / factor) for worker, factor in enumerate(after)]
     window = size.of(2000, 2000, 500)
-    for scheme in ("shuffle", *LEARNING):
+    for scheme in ("round-robin", *LEARNING):
         options: dict[str, Any] = CURE if scheme == "posg, cured" else {}
         trace = replay(
             keys,
-            scheme.partition(",")[0],
+            scheme_of(scheme),
             setting.instances,
             seed=seed,
             service_times=work,
@@ -108,7 +108,7 @@ def _gains(rows: Rows, column: str) -> str:
 def _halves(rows: Rows) -> str:
     end = max(pick(rows, "thousand messages"))
     parts = []
-    for scheme, label in (("shuffle", "Round-Robin"), ("posg", "POSG"), ("posg, cured", "cured")):
+    for scheme, label in (("round-robin", "Round-Robin"), ("posg", "POSG"), ("posg, cured", "cured")):
         mine = [row for row in rows if row["scheme"] == scheme]
         halves = [
             statistics.mean(
@@ -134,8 +134,8 @@ def _figure(number: int, title: str, measure: Any, plot: Plot, claim: str, colum
 
 _SETTING = (
     "32,768 tuples of 4,096 items, Zipf-1, 64 execution times from 1 to 64 ms, 5 instances, 100 % provisioning, N = "
-    "1024, "
-    "mu = 0.05, epsilon = 0.05, delta = 0.1; 100 streams (2 with --quick). Band: least and greatest of the streams."
+    "1024, mu = 0.05, epsilon = 0.05, delta = 0.1; 100 streams (2 with --quick). Band: least and greatest of the "
+    "streams."
 )
 _SLOW = (
     "By the paper's rules the matrices are not stable before more than half of this stream has passed, and until then "
@@ -154,8 +154,7 @@ PAPER = Paper(
             by_distribution,
             Plot(Axis("distribution", "distribution"), (TIME,), "scheme", kind="bar"),
             "6 % gain for uniform and Zipf-0.5, 25 % for Zipf-1; from Zipf-1.5 on POSG's worst stream beats "
-            "Round-Robin's "
-            "best, and with Zipf-2.5 it matches full knowledge.",
+            "Round-Robin's best, and with Zipf-2.5 it matches full knowledge.",
             "distribution",
             _SLOW,
         ),
@@ -202,23 +201,20 @@ PAPER = Paper(
             Plot(Axis("epsilon", "epsilon", log=True), (GAIN,), "scheme"),
             "A tenth of epsilon gives 30 % more speed-up; above 1 for every stream from epsilon = 0.09 down.",
             "epsilon",
-            "More cells take longer to get stable, so by the paper's rules a finer matrix can start later in so "
-            "short a "
-            "stream; with the cure finer is better.",
+            "More cells take longer to get stable, so by the paper's rules a finer matrix can start later in so short "
+            "a stream; with the cure finer is better.",
         ),
         Figure(
             "posg-10",
             "Fig. 10: completion time over time, speeds change at 75,000 tuples",
             "150,000 tuples, 5 instances 1.05 to 0.95 times as slow, then 0.90 to 1.10. Least, mean and greatest of "
-            "2,000 "
-            "tuples each.",
+            "2,000 tuples each.",
             over_time,
             Plot(Axis("thousand messages", "tuples (thousands)"), (TIME,), "scheme"),
             (
                 Claim(
-                    "POSG leaves Round-Robin at 10,690 tuples with shorter and steadier times, gets worse right "
-                    "after the "
-                    "change, and recovers at 84,912.",
+                    "POSG leaves Round-Robin at 10,690 tuples with shorter and steadier times, gets worse right after "
+                    "the change, and recovers at 84,912.",
                     _halves,
                     "Where POSG starts depends on the draw of hash functions and execution times.",
                 ),

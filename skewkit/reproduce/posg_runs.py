@@ -14,7 +14,7 @@ from skewkit.simulator import replay, streams
 from skewkit.simulator.streams import Stream
 
 CURE: dict[str, Any] = {"early": 64, "pooled": True}
-SCHEMES = ("shuffle", "posg", "posg, cured", "full knowledge")
+SCHEMES = ("round-robin", "posg", "posg, cured", "full knowledge")
 
 
 @dataclass(frozen=True)
@@ -46,6 +46,15 @@ def tuples(setting: Setting, seed: int) -> tuple[Stream, Floats, Floats]:
     return keys, work, arrivals
 
 
+def scheme_of(name: str) -> str:
+    """Return the name in `PARTITIONERS` of what a row calls by another name.
+
+    >>> scheme_of("round-robin"), scheme_of("posg, cured")
+    ('shuffle', 'posg')
+    """
+    return "shuffle" if name == "round-robin" else name.partition(",")[0]
+
+
 def full_knowledge(work: Floats, arrivals: Floats, instances: int) -> float:
     """Return the mean completion time of the greedy online scheduler that knows every execution time.
 
@@ -67,9 +76,9 @@ def completion_time(scheme: str, setting: Setting, seed: int) -> float:
     if scheme == "full knowledge":
         return full_knowledge(work, arrivals, setting.instances)
     options: dict[str, Any] = {}
-    if scheme != "shuffle":
+    if scheme != "round-robin":
         options = {"epsilon": setting.epsilon, **(CURE if scheme == "posg, cured" else {})}
-    name = scheme.partition(",")[0]
+    name = scheme_of(scheme)
     trace = replay(keys, name, setting.instances, seed=seed, service_times=work, arrivals=arrivals, **options)
     return trace.mean_latency
 
@@ -90,9 +99,9 @@ def compare(
     count = size.of(full=100, quick=2, tiny=1)
     for value, changes in settings.items():
         setting = replace(Setting(messages=size.of(32_768, 32_768, 1500)), **changes)
-        base = [completion_time("shuffle", setting, seed + draw) for draw in range(count)]
+        base = [completion_time("round-robin", setting, seed + draw) for draw in range(count)]
         for scheme in schemes:
-            if scheme == "shuffle":
+            if scheme == "round-robin":
                 times = base
             else:
                 times = [completion_time(scheme, setting, seed + draw) for draw in range(count)]

@@ -86,8 +86,7 @@ def _against(rows: Rows) -> str:
         level += float(row["max over mean"]) <= pick(rows, "max over mean", scheme="w_choices", **same)[0]
     return (
         f"no more pairs than D-Choices on {pairs} of {len(ours)} streams and numbers of workers, no more imbalance "
-        f"than "
-        f"W-Choices on {level} of {len(ours)}"
+        f"than W-Choices on {level} of {len(ours)}"
     )
 
 
@@ -129,8 +128,7 @@ PAPER = Paper(
                     "The aim: no more imbalance than W-Choices and no more pairs than D-Choices.",
                     _against,
                     "While heavy keys change faster than a sketch of all the past can tell, `wrap` pays in pairs or "
-                    "in a "
-                    "few messages of imbalance.",
+                    "in a few messages of imbalance.",
                 ),
             ),
         ),

@@ -122,7 +122,7 @@ def test_full_knowledge_is_the_greedy_scheduler():
         free[first] = max(came, free[first]) + took
         total += free[first] - came
     assert full_knowledge(work, arrivals, setting.instances) == pytest.approx(total / work.size)
-    assert full_knowledge(work, arrivals, setting.instances) < completion_time("shuffle", setting, 3)
+    assert full_knowledge(work, arrivals, setting.instances) < completion_time("round-robin", setting, 3)
 
 
 def test_one_instance_leaves_nothing_to_gain(tiny):
