@@ -27,7 +27,7 @@ SCHEMES = {
     "posg": ("POSG", "#3a6ea5"),
     "posg, cured": ("POSG, early and pooled", "#2f9e6e"),
     "full knowledge": ("full knowledge", "#d6a11e"),
-    "fish": ("FISH", "#3a6ea5"),
+    "fish": ("FISH", "#7d5ba6"),
     "fish, margin": ("FISH, margin = 2", "#17a2b8"),
     "wrap": ("wrap", "#e6399b"),
 }
