@@ -146,7 +146,7 @@ def _columns(labels: list[str], width: float) -> int:
     (2, 2)
     """
     longest = max((len(label) for label in labels), default=1)
-    return max(1, min(len(labels), 6, int(width / (0.65 + 0.085 * longest))))
+    return max(1, min(len(labels), 8, int(width / (0.65 + 0.085 * longest))))
 
 
 def _distinct(rows: Rows, column: str) -> list[Cell]:

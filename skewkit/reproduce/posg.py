@@ -219,7 +219,8 @@ PAPER = Paper(
                     "POSG leaves Round-Robin at 10,690 tuples with shorter and steadier times, gets worse right after "
                     "the change, and recovers at 84,912.",
                     _halves,
-                    "Where POSG starts depends on the draw of hash functions and execution times.",
+                    "Where POSG starts depends on the draw of hash functions and execution times. The cure is far "
+                    "better before the change, and recovers from it more slowly than the paper's rule.",
                 ),
             ),
         ),
