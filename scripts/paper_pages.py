@@ -8,6 +8,8 @@ Nothing is measured here: the numbers come from the CSV tables, the pictures are
 import sys
 from pathlib import Path
 
+from PIL import Image
+
 from skewkit.reproduce import PAPERS, Size
 from skewkit.reproduce.output import Done, page, read_table
 from skewkit.reproduce.plotting import draw
@@ -33,8 +35,10 @@ def main(folder: Path) -> None:
         (DOCS / "papers" / f"{paper.name}.md").write_text(text, encoding="utf-8")
         for figure in paper.figures:
             if figure.name in SHOWN:
-                draw(figure, done[figure.name].rows, DOCS / "figures" / f"{figure.name}.png")
-                print(f"docs/figures/{figure.name}.png")
+                path = DOCS / "figures" / f"{figure.name}.png"
+                draw(figure, done[figure.name].rows, path)
+                Image.open(path).convert("RGB").quantize(64, dither=Image.Dither.NONE).save(path, optimize=True)
+                print(f"{path.relative_to(DOCS)}, {path.stat().st_size:,} bytes")
 
 
 if __name__ == "__main__":

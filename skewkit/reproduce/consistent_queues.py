@@ -152,8 +152,11 @@ def _by_scheme(rows: Rows) -> str:
 
 def _by_virtual(rows: Rows) -> str:
     counts = dict.fromkeys(int(row["virtual"]) for row in rows)
-    parts = [f"{count}: {_last(rows, 'utilisation', virtual=count):.2f}" for count in counts]
-    return "spread of the utilisation in the last quarter, by virtual workers: " + ", ".join(parts)
+    parts = []
+    for count in counts:
+        greatest, last = max(pick(rows, "queue length", virtual=count)), _last(rows, "queue length", virtual=count)
+        parts.append(f"{count}: {greatest:,.0f} and {last:,.0f}")
+    return "greatest spread of the queues, and that in the last quarter, by virtual workers: " + "; ".join(parts)
 
 
 _SETTING = (
@@ -179,8 +182,8 @@ FIGURES = (
     ),
     Figure(
         "consistent-10",
-        "Fig. 10: the same with 3 of 10 workers 5 times as fast",
-        _SETTING,
+        "Fig. 10: spread of queues, latency and utilisation, unequal workers",
+        _SETTING + " 3 of the workers are 5 times as fast as the others.",
         unequal_workers,
         Plot(TIME, SPREADS, "scheme"),
         (

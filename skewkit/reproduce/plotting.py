@@ -55,7 +55,11 @@ def draw(figure: Figure, rows: Rows, path: Path) -> None:
     high = math.ceil(len(panels) / wide)
     canvas = Canvas(figsize=(max(6.4, 3.3 * wide), 1.3 + 2.7 * high if high > 1 else 4.2), layout="constrained")
     grid = canvas.subplots(
-        high, wide, squeeze=False, sharex=plot.kind == "line", sharey="row" if len(plot.y) > 1 else "all"
+        high,
+        wide,
+        squeeze=False,
+        sharex="all" if plot.kind == "line" else "col",
+        sharey="row" if len(plot.y) > 1 else "all",
     )
     shown: dict[str, Any] = {}
     for place, ax in enumerate(grid.flat):
@@ -109,8 +113,9 @@ def _panel(ax: Any, plot: Plot, axis: Axis, rows: Rows, series: list[Cell]) -> N
                 ends = [[float(row[column]) for row in mine] for column in (axis.low, axis.high)]
                 ax.vlines(centres, *ends, color="#333333", linewidth=1.0)
     if plot.kind != "line":
-        ax.set_xticks(range(len(ticks)), [_tick(plot.x.column, tick) for tick in ticks])
-        ax.tick_params(axis="x", labelrotation=30 if max(len(str(tick)) for tick in ticks) > 6 else 0)
+        names = [_tick(plot.x.column, tick) for tick in ticks]
+        slanted = {"rotation": 30, "ha": "right", "rotation_mode": "anchor"} if max(map(len, names)) > 6 else {}
+        ax.set_xticks(range(len(ticks)), names, **slanted)
     if plot.x.log and plot.kind == "line":
         ax.set_xscale("log")
         values = [float(tick) for tick in ticks]
