@@ -37,7 +37,7 @@ def main(folder: Path) -> None:
             if figure.name in SHOWN:
                 path = DOCS / "figures" / f"{figure.name}.png"
                 draw(figure, done[figure.name].rows, path)
-                Image.open(path).convert("RGB").quantize(64, dither=Image.Dither.NONE).save(path, optimize=True)
+                Image.open(path).convert("RGB").quantize(256, dither=Image.Dither.NONE).save(path, optimize=True)
                 print(f"{path.relative_to(DOCS)}, {path.stat().st_size:,} bytes")
 
 
