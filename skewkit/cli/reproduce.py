@@ -14,6 +14,7 @@ from skewkit.cli.progress import Progress
 from skewkit.errors import ArgumentError
 from skewkit.reproduce import FIGURES, PAPERS, Figure, Size, chosen
 from skewkit.reproduce.output import Done, page, reproduce
+from skewkit.reproduce.plotting import canvas_class
 
 HELP = "measure figures and tables of the papers again: a CSV and a PNG each, a page per paper"
 
@@ -43,6 +44,8 @@ def run(given: argparse.Namespace) -> None:
     if given.jobs < 1 or given.seed < 0:
         raise ArgumentError(f"found --jobs {given.jobs} --seed {given.seed}; expected jobs from 1 and a seed from 0 on")
     figures = chosen(given.figure)
+    if not given.no_plots:
+        canvas_class()  # better to hear of matplotlib now than after the first figure
     size = Size.QUICK if given.quick else Size.FULL
     given.out.mkdir(parents=True, exist_ok=True)
     progress = Progress(len(figures))

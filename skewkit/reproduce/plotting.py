@@ -36,8 +36,8 @@ MARKERS = "osD^vPX*<>"
 SYMBOLS = {"workers": "n", "keys": "K", "exponent": "z", "instances": "k", "virtual": "virtual workers"}
 
 
-def draw(figure: Figure, rows: Rows, path: Path) -> None:
-    """Draw a figure's rows into a PNG file.
+def canvas_class() -> Any:
+    """Return matplotlib's class for pictures, which needs no screen.
 
     Raises:
         EnvironmentProblem: matplotlib is not installed.
@@ -46,6 +46,16 @@ def draw(figure: Figure, rows: Rows, path: Path) -> None:
         from matplotlib.figure import Figure as Canvas
     except ImportError as error:
         raise EnvironmentProblem("plots need matplotlib: pip install 'skewkit[plot]'; or use --no-plots") from error
+    return Canvas
+
+
+def draw(figure: Figure, rows: Rows, path: Path) -> None:
+    """Draw a figure's rows into a PNG file.
+
+    Raises:
+        EnvironmentProblem: matplotlib is not installed.
+    """
+    canvas_of = canvas_class()
     plot = figure.plot
     columns = _distinct(rows, plot.across) if plot.across else [""]
     downs = _distinct(rows, plot.down) if plot.down else [""]
@@ -53,7 +63,7 @@ def draw(figure: Figure, rows: Rows, path: Path) -> None:
     lines = len(plot.y) * len(downs)
     wide = len(columns) if lines > 1 else min(len(columns), 4)
     high = math.ceil(len(panels) / wide)
-    canvas = Canvas(figsize=(max(6.4, 3.3 * wide), 1.3 + 2.7 * high if high > 1 else 4.2), layout="constrained")
+    canvas = canvas_of(figsize=(max(6.4, 3.3 * wide), 1.3 + 2.7 * high if high > 1 else 4.2), layout="constrained")
     grid = canvas.subplots(
         high,
         wide,

@@ -1,6 +1,7 @@
 """The figures of the papers: every one runs, its columns fit its plot, and what must hold holds."""
 
 import math
+import sys
 
 import numpy as np
 import pytest
@@ -178,6 +179,15 @@ def test_unknown_figures_are_answered_with_the_nearest(capsys, tmp_path):
     assert main(["reproduce"]) == 2
     assert "--list" in capsys.readouterr().err
     assert main(["reproduce", "all", "--jobs", "0"]) == 2
+
+
+def test_a_missing_matplotlib_is_said_before_anything_runs(capsys, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    assert main(["reproduce", "d-choices-3", "--out", str(tmp_path / "out")]) == 2
+    assert "pip install 'skewkit[plot]'; or use --no-plots" in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
+    assert main(["reproduce", "d-choices-3", "--quick", "--no-plots", "--out", str(tmp_path / "out")]) == 0
+    assert {path.name for path in (tmp_path / "out").iterdir()} == {"d-choices-3.csv", "d-choices.md"}
 
 
 def test_the_list_names_every_figure(capsys):
