@@ -26,12 +26,13 @@ LAYERS = (
     ("plan",),
     ("simulator", "spark"),
     ("api",),
-    ("attach", "sqlfunctions", "delta", "streaming", "report", "testing"),
+    ("attach", "sqlfunctions", "delta", "streaming", "report", "testing", "reproduce"),
     ("cli",),
+    ("__main__",),
 )
-TO_COME = {"delta", "streaming", "report", "cli"}  # in the design, not yet in the package
+TO_COME = {"delta", "streaming", "report"}  # in the design, not yet in the package
 LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}
-PURE = (*(name for names in LAYERS[: LEVEL["spark"]] for name in names), "simulator")
+PURE = (*(name for names in LAYERS[: LEVEL["spark"]] for name in names), "simulator", "reproduce", "cli")
 
 NEEDED_AT_RUN_TIME = {"numpy", "mmh3"}  # the dependencies of the wheel
 NOT_WITHOUT_EXTRAS = ("pyspark", "delta", "py4j", "pandas", "pyarrow", "matplotlib", "grpc", "numba", "llvmlite")

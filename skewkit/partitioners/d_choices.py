@@ -10,12 +10,12 @@ import numpy as np
 from skewkit.hashing.mix import Hashes
 from skewkit.partitioners.base import Routes
 from skewkit.partitioners.candidates import first_candidates
-from skewkit.partitioners.checks import Floats, real_number
+from skewkit.partitioners.checks import Floats, real_number, whole_number
 from skewkit.partitioners.head_tail import HeadTail
 from skewkit.partitioners.least_loaded import LeastLoaded
 from skewkit.partitioners.optimal_choices import optimal_choices
 
-_NEVER = 2.0**62  # a number of messages that no stream has
+_NEVER = 2**62  # a number of messages that no stream has
 _REMEMBERED = 1 << 14  # candidate lists kept; they are drawn again when needed
 
 
@@ -38,6 +38,8 @@ class DChoices(HeadTail):
         capacity: counters of the SpaceSaving sketch; by default 10 per worker, and 2 / theta at least.
         refresh: growth of the number of messages after which d is computed again; 0 computes d for every
             message of the head.
+        d: None finds the number of choices by Equation (3); a number is used throughout (Greedy-d, with which
+            Section V-B looks for the least d that would have done).
 
     >>> p = DChoices(workers=50, seed=1)
     >>> _ = p.route_many(["hot", "warm", *range(8)] * 100 + ["hot"] * 100)
@@ -56,14 +58,17 @@ class DChoices(HeadTail):
         epsilon: float = 1e-4,
         capacity: int | None = None,
         refresh: float = 0.01,
+        d: int | None = None,
         **unknown: Any,
     ) -> None:
         super().__init__(workers, seed, theta=theta, capacity=capacity, **unknown)
         self.epsilon = real_number("epsilon", epsilon)
         self.refresh = real_number("refresh", refresh)
         self._least = LeastLoaded(self._loads)
-        self._d = min(2, self.workers)
-        self._due = 0  # number of messages from which on d has to be computed again
+        self.d = None if d is None else whole_number("d", d)
+        self._d = min(2 if self.d is None else self.d, self.workers)
+        # Number of messages from which on d has to be computed again.
+        self._due = 0 if self.d is None else _NEVER
         self._lists: dict[int, list[int]] = {}
 
     def _head_worker(self, hashed: int) -> int:

@@ -1,0 +1,40 @@
+"""The one list of papers and their figures, and how names on a command line choose among them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from skewkit.errors import ArgumentError, nearest
+from skewkit.reproduce import consistent, d_choices, dkg, fish, posg, wrap
+from skewkit.reproduce.figure import Figure, Paper
+
+PAPERS: dict[str, Paper] = {
+    paper.name: paper for paper in (d_choices.PAPER, consistent.PAPER, dkg.PAPER, posg.PAPER, fish.PAPER, wrap.PAPER)
+}
+FIGURES: dict[str, Figure] = {figure.name: figure for paper in PAPERS.values() for figure in paper.figures}
+
+
+def chosen(names: Sequence[str]) -> list[Figure]:
+    """Return the figures that names stand for: figures, papers (all of their figures) or "all"; none twice.
+
+    Raises:
+        ArgumentError: a name is none of these.
+
+    >>> [figure.name for figure in chosen(["d-choices-3", "d-choices-3"])]
+    ['d-choices-3']
+    >>> chosen(["d-choice-7"])
+    Traceback (most recent call last):
+    skewkit.errors.ArgumentError: there is no figure 'd-choice-7'; did you mean 'd-choices-7'? ...
+    """
+    found: dict[str, Figure] = {}
+    for name in names:
+        if name == "all":
+            found |= FIGURES
+        elif name in PAPERS:
+            found |= {figure.name: figure for figure in PAPERS[name].figures}
+        elif name in FIGURES:
+            found[name] = FIGURES[name]
+        else:
+            valid = ("all", *PAPERS, *FIGURES)
+            raise ArgumentError(f"there is no figure {name!r}; {nearest(name, valid)} (--list says what they show)")
+    return list(found.values())
