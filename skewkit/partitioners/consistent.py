@@ -49,7 +49,7 @@ class ConsistentGrouping(Partitioner):
     """
 
     name: ClassVar[str] = "consistent"
-    learns: ClassVar[bool] = True
+    learns = True
     elastic: ClassVar[bool] = True
 
     def __init__(

@@ -50,7 +50,7 @@ class Fish(Partitioner):
     """
 
     name: ClassVar[str] = "fish"
-    learns: ClassVar[bool] = True
+    learns = True
     elastic: ClassVar[bool] = True
 
     def __init__(

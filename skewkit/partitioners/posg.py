@@ -52,7 +52,7 @@ class ProactiveOnline(Partitioner):
     """
 
     name: ClassVar[str] = "posg"
-    learns: ClassVar[bool] = True
+    learns = True
 
     def __init__(
         self,
