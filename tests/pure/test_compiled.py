@@ -131,6 +131,38 @@ def test_fitted_schemes_too(name, stream, amounts, profile, workers, cuts):
     assert state(one) == state(fast) == state(mixed)
 
 
+@some
+@given(
+    stream=keys,
+    amounts=st.one_of(st.none(), weights),
+    capacities=st.lists(st.floats(0.1, 10), min_size=1, max_size=9),
+    fitted=st.booleans(),
+    cuts=st.sets(st.integers(0, 200)),
+    times=st.lists(st.floats(0, 9), min_size=50, max_size=50),
+)
+def test_capacities_given_and_learned_too(stream, amounts, capacities, fitted, cuts, times):
+    own = [1.0] * len(stream) if amounts is None else amounts[: len(stream)]
+    one, fast, mixed = (
+        PARTITIONERS["wrap"](workers=len(capacities), seed=3, capacities=capacities, learn=True, **SHORT["wrap"])
+        for _ in range(3)
+    )
+    for p in (one, fast, mixed):
+        if fitted:
+            p.fit(stream)
+    borders = [0, *sorted(c for c in cuts if c < len(stream)), len(stream)]
+    for number, (a, b) in enumerate(itertools.pairwise(borders)):
+        expected = [one.route(key, weight) for key, weight in zip(stream[a:b], own[a:b], strict=True)]
+        with compiled.forced(True):
+            assert fast.route_many(stream[a:b], own[a:b]).tolist() == expected
+        with compiled.forced(number % 2 == 0):
+            assert mixed.route_many(stream[a:b], own[a:b]).tolist() == expected
+        mixed = pickle.loads(pickle.dumps(mixed))
+        for p in (one, fast, mixed):
+            for turn in range(32 * len(capacities)):
+                p.observe(turn % len(capacities), 1, times[(turn + number) % 50], float(number))
+    assert state(one) == state(fast) == state(mixed)
+
+
 @every_scheme
 def test_arrays_of_any_layout(name):
     stream = np.repeat(streams.zipf(500, 50, 1.0), 2)
