@@ -287,7 +287,9 @@ def test_wrap_is_level_by_capacities_whatever_the_stream_does(stream, capacities
     p = PARTITIONERS["wrap"](workers=len(capacities), seed=seed, capacities=capacities)
     for key in stream:
         worker = p.route(key)
-        assert p.loads[worker] / relative[worker] <= p.messages / len(capacities) + 8.0 + (1.0 / relative[worker]) + 1e-9
+        assert (
+            p.loads[worker] / relative[worker] <= p.messages / len(capacities) + 8.0 + (1.0 / relative[worker]) + 1e-9
+        )
 
 
 @pytest.mark.parametrize("fitted", [True, False])
