@@ -98,10 +98,8 @@ def capacities(rows: int, runs: int) -> None:
         "w_choices": ("w_choices", {}, False),
         "d_choices": ("d_choices", {}, False),
     }
-    print(
-        f"{rows:,} messages, {KEYS:,} keys, 20 workers with capacities; greatest (load / capacity) over the mean, less 1"
-    )
-    print("in percent, and key-worker pairs; 'fitted' and 'wrap' are given the capacities")
+    print(f"{rows:,} messages, {KEYS:,} keys, 20 workers with capacities; by how many percent the greatest")
+    print("load / capacity exceeds the mean, and key-worker pairs; 'fitted' and 'wrap' are given the capacities")
     print(f"{'capacities':<16}{'stream':<15}" + "".join(f"{way:>16}" for way in ways))
     for shape, fifth in SPEEDS.items():
         speeds = np.tile(fifth, 4)

@@ -128,9 +128,9 @@ def index(table: Table) -> None:
 
 
 @compiled
-def count(hashes: Hashes, weights: Floats, table: Table) -> tuple[Floats, Floats]:
-    """Count messages; return the lower bound of the key of each, and all weight, as of just after it."""
-    lows, totals = np.empty(hashes.size), np.empty(hashes.size)
+def count(hashes: Hashes, weights: Floats, table: Table) -> tuple[Floats, Floats, Floats]:
+    """Count messages; return the bounds of the key of each, and all weight, as of just after it."""
+    lows, highs, totals = np.empty(hashes.size), np.empty(hashes.size), np.empty(hashes.size)
     keys, high, error, slots = table.keys, table.high, table.error, table.slots
     mask = np.uint64(slots.size - 1)
     total = table.sums[0]
@@ -148,11 +148,12 @@ def count(hashes: Hashes, weights: Floats, table: Table) -> tuple[Floats, Floats
             low = high[counter] - error[counter]
         elif weight > 0.0:
             total += weight
-            _take_in(table, hashed, weight)
+            counter = _take_in(table, hashed, weight)
             low = weight
         lows[i], totals[i] = low, total
+        highs[i] = high[counter] if counter >= 0 else table.sums[1]
     table.sums[0] = total
-    return lows, totals
+    return lows, highs, totals
 
 
 # The least loaded of all workers: a heap of loads as they were when it last looked, the lower index first

@@ -234,7 +234,7 @@ class WrapAround(Sketched):
         from skewkit.compiled.cutting import route_growing
         from skewkit.compiled.head_tail import count
 
-        lows, totals = count(hashes, weights, self._table)
+        lows, _, totals = count(hashes, weights, self._table)
         fills, rates = np.frombuffer(self._fills), np.array(self._rates)
         lists, done = self._as_arrays(64, 8), 0
         while True:
