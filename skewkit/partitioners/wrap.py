@@ -78,7 +78,8 @@ class WrapAround(Sketched):
         first: number of messages before the first plan; 10 per worker by default.
         epsilon: tolerated imbalance, as a share of all load, before a light key gets a further worker. A greater
             one saves pairs where keys come in bursts.
-        capacities: (workers,) how much each worker can do, in any unit; by default all are alike.
+        capacities: (workers,) how much each worker can do, in any unit; by default all are alike. (Those of
+            `simulator.replay` are what the simulated workers have; give it an instance that knows them.)
         learn: whether the capacities follow the reports of the workers.
 
     >>> p = WrapAround(workers=4).fit(["a", "b", "c"], weights=[600, 100, 100])
