@@ -68,6 +68,7 @@ def route_growing(
     epsilon: float,
     enough: float,
     cuts: float,
+    patience: int,
 ) -> tuple[int, float]:
     """Route messages from number `begin` on; return where it stopped for want of room, and `headed`.
 
@@ -75,7 +76,7 @@ def route_growing(
     grow, so the next worker with just that load is the least loaded, and mostly near.
     """
     workers = fills.size
-    keys, lengths, rows, slots = lists.keys, lists.lengths, lists.rows, lists.slots
+    keys, lengths, rows, slots, since = lists.keys, lists.lengths, lists.rows, lists.slots, lists.since
     mask = np.uint64(slots.size - 1)
     width = rows.shape[1]
     cursors = np.zeros(keys.size, dtype=np.int64)
@@ -98,6 +99,9 @@ def route_growing(
         else:
             limit = max((slack + 1.0 if levelled else 4.0 * slack) * unit, epsilon * total)
         if row >= 0:
+            since[row] += 1
+            if since[row] < patience * lengths[row]:
+                limit = max(4.0 * slack * unit, epsilon * total)
             length, floor, place = lengths[row], floors[row], cursors[row]
             while place < length and fills[rows[row, place]] != floor:
                 place += 1
@@ -131,9 +135,11 @@ def route_growing(
                     rows[row, 1] = second
                     lengths[row] = 1 if first == second else 2
                 elif lengths[row] == width:
+                    since[row] -= 1
                     return i, headed
                 rows[row, lengths[row]] = emptiest
                 lengths[row] += 1
+                since[row] = 0
                 cursors[row], floors[row] = 0, -1.0
                 worker = emptiest
         if heavy:

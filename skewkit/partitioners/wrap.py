@@ -24,6 +24,7 @@ W = TypeVar("W", bound="WrapAround")
 
 _SEEN = 10.0  # messages (of average weight) that a key must have before it may get a further worker
 _CHANGED = 0.1  # change of a capacity, as a share, from which on a fitted plan is made anew
+_PATIENCE = 4  # messages per worker that a key's list must have served before it may grow again
 _CUTS = 0.15  # share of messages of heavy keys from which on they level what single workers for the tail leave
 
 
@@ -52,12 +53,15 @@ class WrapAround(Sketched):
     is heavy, or has a list                   1                            3
     is light, its first candidate alone       2                            (takes two)
     is light, both                            3, or epsilon of all load    8, or epsilon of all load
+    has a list that grew just now             8, or epsilon of all load    8, or epsilon of all load
     ========================================  ===========================  =========================
 
-    The last rung catches what the sketch of all the past cannot tell, keys that have become hot just now: their
-    workers run full, they get a list, and from then on they are treated as heavy. The others make sure that light
-    keys find room with their first candidate, which is where pairs are saved. A new plan, before the messages
-    with the numbers first, 2 first, 4 first, ... (from 0), forgets the lists of keys that the sketch has lost.
+    The rung of light keys catches what the sketch of all the past cannot tell, keys that have become hot just now:
+    their workers run full, they get a list, and from then on they are treated as heavy. The rungs of heavy keys are
+    lower, so that light keys find room with their first candidate, which is where pairs are saved. A list that has
+    had fewer than 4 messages per worker since it grew is patient: a burst alone does not make it long. A new plan,
+    before the messages with the numbers first, 2 first, 4 first, ... (from 0), forgets the lists of keys that the
+    sketch has lost.
 
     * choices(key) is the number of workers of the key's list, else 2; it only grows until the next plan.
     * Whatever the stream does, no load exceeds the mean by more than 8 messages, or epsilon of all load if that is
@@ -124,6 +128,7 @@ class WrapAround(Sketched):
         self._slack = 2.0  # messages above the mean at which the first candidate of a light key is full
         self._headed = 0.0  # weight of messages of heavy keys
         self._grown: dict[int, list[int]] | None = {}  # lists of keys that have more than two candidates
+        self._since: dict[int, int] = {}  # messages of those keys since their lists got the last worker
         self._arrays: Lists | None = None  # the same as arrays; of the two forms one is there at a time
         self._known = Capacities(self.capacities, self.workers)
         self._even = self.capacities is None and not self.learn
@@ -140,9 +145,11 @@ class WrapAround(Sketched):
     def _lists(self) -> dict[int, list[int]]:
         """The lists for single messages; compiled loops leave them as arrays."""
         if self._arrays is not None:
-            keys, lengths, rows, _, used = self._arrays
-            listed = zip(keys.tolist(), lengths.tolist(), rows[: used[0]], strict=False)
+            keys, lengths, since, rows, _, used = self._arrays
+            named = keys[: used[0]].tolist()
+            listed = zip(named, lengths.tolist(), rows, strict=False)
             self._grown, self._arrays = {key: row[:length].tolist() for key, length, row in listed}, None
+            self._since = dict(zip(named, since.tolist(), strict=False))
         return cast(dict[int, list[int]], self._grown)
 
     def _as_arrays(self, size: int, width: int) -> Lists:
@@ -155,12 +162,13 @@ class WrapAround(Sketched):
             arrays = Lists(
                 keys=np.zeros(size, dtype=np.uint64),
                 lengths=np.zeros(size, dtype=np.int64),
+                since=np.zeros(size, dtype=np.int64),
                 rows=np.zeros((size, width), dtype=np.int32),
                 slots=np.full(1 << (4 * size - 1).bit_length(), -1, dtype=np.int32),
                 used=np.array([len(known)], dtype=np.int64),
             )
             for row, (hashed, own) in enumerate(known.items()):
-                arrays.keys[row], arrays.lengths[row] = hashed, len(own)
+                arrays.keys[row], arrays.lengths[row], arrays.since[row] = hashed, len(own), self._since[hashed]
                 arrays.rows[row, : len(own)] = own
             index(arrays)
             self._grown, self._arrays = None, arrays
@@ -257,6 +265,7 @@ class WrapAround(Sketched):
                 self.epsilon,
                 _SEEN,
                 _CUTS,
+                _PATIENCE,
             )
             if done == hashes.size:
                 break
@@ -286,6 +295,9 @@ class WrapAround(Sketched):
             else:
                 limit = max((slack + 1.0 if levelled else 4.0 * slack) * unit, self.epsilon * total)
             if own is not None:
+                self._since[hashed] += 1
+                if self._since[hashed] < _PATIENCE * len(own):
+                    limit = max(4.0 * slack * unit, self.epsilon * total)
                 worker = min(own, key=fills.__getitem__)
             elif levelled and not heavy and fills[first] <= mean + slack * unit:
                 worker = first
@@ -295,6 +307,7 @@ class WrapAround(Sketched):
                 emptiest = self._least.worker()
                 if fills[emptiest] < fills[worker]:
                     lists.setdefault(hashed, [first] if first == second else [first, second]).append(emptiest)
+                    self._since[hashed] = 0
                     worker = emptiest
             if heavy:
                 self._headed += weight
@@ -308,6 +321,7 @@ class WrapAround(Sketched):
         """Forget the lists of keys that the sketch does not track any more."""
         low = self._sketch.low
         self._grown = {hashed: own for hashed, own in self._lists.items() if low(hashed) > 0.0}
+        self._since = {hashed: self._since[hashed] for hashed in self._grown}
         self._due = 2 * self.messages
         self.plans += 1
 
