@@ -100,7 +100,7 @@ def route_growing(
             limit = max((slack + 1.0 if levelled else 4.0 * slack) * unit, epsilon * total)
         if row >= 0:
             since[row] += 1
-            if since[row] < patience * lengths[row]:
+            if not heavy and since[row] < patience * lengths[row]:
                 limit = max(4.0 * slack * unit, epsilon * total)
             length, floor, place = lengths[row], floors[row], cursors[row]
             while place < length and fills[rows[row, place]] != floor:

@@ -24,7 +24,7 @@ W = TypeVar("W", bound="WrapAround")
 
 _SEEN = 10.0  # messages (of average weight) that a key must have before it may get a further worker
 _CHANGED = 0.1  # change of a capacity, as a share, from which on a fitted plan is made anew
-_PATIENCE = 4  # messages per worker that a key's list must have served before it may grow again
+_PATIENCE = 4  # messages per worker that the list of a light key must have served before it may grow again
 _CUTS = 0.15  # share of messages of heavy keys from which on they level what single workers for the tail leave
 
 
@@ -53,13 +53,14 @@ class WrapAround(Sketched):
     is heavy, or has a list                   1                            3
     is light, its first candidate alone       2                            (takes two)
     is light, both                            3, or epsilon of all load    8, or epsilon of all load
-    has a list that grew just now             8, or epsilon of all load    8, or epsilon of all load
+    is light, and its list grew just now      8, or epsilon of all load    8, or epsilon of all load
     ========================================  ===========================  =========================
 
     The rung of light keys catches what the sketch of all the past cannot tell, keys that have become hot just now:
     their workers run full, they get a list, and from then on they are treated as heavy. The rungs of heavy keys are
-    lower, so that light keys find room with their first candidate, which is where pairs are saved. A list that has
-    had fewer than 4 messages per worker since it grew is patient: a burst alone does not make it long. A new plan,
+    lower, so that light keys find room with their first candidate, which is where pairs are saved. The list of a
+    light key that has had fewer than 4 messages per worker since it grew is patient: a burst alone does not make it
+    long. A new plan,
     before the messages with the numbers first, 2 first, 4 first, ... (from 0), forgets the lists of keys that the
     sketch has lost.
 
@@ -296,7 +297,7 @@ class WrapAround(Sketched):
                 limit = max((slack + 1.0 if levelled else 4.0 * slack) * unit, self.epsilon * total)
             if own is not None:
                 self._since[hashed] += 1
-                if self._since[hashed] < _PATIENCE * len(own):
+                if not heavy and self._since[hashed] < _PATIENCE * len(own):
                     limit = max(4.0 * slack * unit, self.epsilon * total)
                 worker = min(own, key=fills.__getitem__)
             elif levelled and not heavy and fills[first] <= mean + slack * unit:
