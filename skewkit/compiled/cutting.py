@@ -95,13 +95,13 @@ def route_growing(
         if heavy and low * workers >= total:
             limit = 0.5 * unit
         elif heavy or row >= 0:
-            limit = (0.5 * slack if levelled else slack + 1.0) * unit
+            limit = (1.0 if levelled else 3.0) * unit
         else:
-            limit = max((slack + 1.0 if levelled else 4.0 * slack) * unit, epsilon * total)
+            limit = max((3.0 if levelled else 8.0) * unit, epsilon * total)
         if row >= 0:
             since[row] += 1
             if not heavy and since[row] < patience * lengths[row]:
-                limit = max(4.0 * slack * unit, epsilon * total)
+                limit = max(8.0 * unit, epsilon * total)
             length, floor, place = lengths[row], floors[row], cursors[row]
             while place < length and fills[rows[row, place]] != floor:
                 place += 1

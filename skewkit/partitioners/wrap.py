@@ -67,9 +67,12 @@ class WrapAround(Sketched):
     * choices(key) is the number of workers of the key's list, else 2; it only grows until the next plan.
     * Whatever the stream does, no load exceeds the mean by more than 8 messages, or epsilon of all load if that is
       more, and one message (messages of equal weight, one source). So I(m) <= epsilon + 9 / m.
-    * While W-Choices balances, which sends every heavy key everywhere, imbalance is the same up to two messages.
+    * While W-Choices balances, which sends every heavy key everywhere, imbalance is the same up to two messages
+      (one source).
     * Heavy keys have about as many workers as they need: `benchmarks/balance.py` compares pairs with D-Choices.
-      Where keys come in bursts (`git_changes`) pairs may pass those of D-Choices, which then does not balance.
+      Where keys come in bursts (`git_changes`), or where most of the load moves to new keys again and again
+      (100 workers or more), pairs may pass those of D-Choices, which then does not balance. A greater `epsilon`
+      saves some of them.
 
     With `capacities` the loads of the workers are as these: in all that was said, a load is divided by the
     worker's capacity (mean 1). With `learn` the capacities follow the reports of the workers (`observe`); what was
@@ -292,13 +295,13 @@ class WrapAround(Sketched):
             if heavy and low * n >= total:
                 limit = 0.5 * unit
             elif heavy or own is not None:
-                limit = (0.5 * slack if levelled else slack + 1.0) * unit
+                limit = (1.0 if levelled else 3.0) * unit
             else:
-                limit = max((slack + 1.0 if levelled else 4.0 * slack) * unit, self.epsilon * total)
+                limit = max((3.0 if levelled else 8.0) * unit, self.epsilon * total)
             if own is not None:
                 self._since[hashed] += 1
                 if not heavy and self._since[hashed] < _PATIENCE * len(own):
-                    limit = max(4.0 * slack * unit, self.epsilon * total)
+                    limit = max(8.0 * unit, self.epsilon * total)
                 worker = min(own, key=fills.__getitem__)
             elif levelled and not heavy and fills[first] <= mean + slack * unit:
                 worker = first
