@@ -262,7 +262,7 @@ def test_wrap_is_level_at_any_time_whatever_the_stream_does(stream, n, epsilon, 
 shapes = st.lists(st.floats(0.1, 10), min_size=1, max_size=12)
 
 
-@relaxed
+@settings(deadline=None, max_examples=40)
 @given(
     st.dictionaries(st.integers(), st.floats(0, 1e6), min_size=1, max_size=200).filter(lambda d: sum(d.values())),
     shapes,
