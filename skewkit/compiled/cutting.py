@@ -55,82 +55,97 @@ def route_growing(
     weights: Floats,
     lows: Floats,
     totals: Floats,
-    loads: Floats,
+    fills: Floats,
+    rates: Floats,
     routes: Ints,
     lists: Lists,
     begin: int,
     messages: int,
     headed: float,
+    shift: float,
     theta: float,
     slack: float,
+    epsilon: float,
     enough: float,
     cuts: float,
+    patience: int,
 ) -> tuple[int, float]:
     """Route messages from number `begin` on; return where it stopped for want of room, and `headed`.
 
     A list has a cursor: all workers before it have more than `floors[row]`, and none has less. Loads only
     grow, so the next worker with just that load is the least loaded, and mostly near.
     """
-    workers = loads.size
-    keys, lengths, rows, slots = lists.keys, lists.lengths, lists.rows, lists.slots
+    workers = fills.size
+    keys, lengths, rows, slots, since = lists.keys, lists.lengths, lists.rows, lists.slots, lists.since
     mask = np.uint64(slots.size - 1)
     width = rows.shape[1]
     cursors = np.zeros(keys.size, dtype=np.int64)
     floors = np.full(keys.size, -1.0)
     for i in range(begin, hashes.size):
         hashed, weight, low, total = hashes[i], weights[i], lows[i], totals[i]
-        mean, unit = total / workers, total / (messages + 1)
-        first = _candidate(hashed + _GOLDEN, np.uint64(workers))
-        if low >= theta * total > 0.0 and low >= enough * unit:
-            at = hashed & mask
+        mean, unit = total / workers + shift, total / (messages + 1)
+        levelled = headed >= cuts * total
+        heavy = low >= theta * total > 0.0 and low >= enough * unit
+        at = hashed & mask
+        row = np.int64(slots[at])
+        while row >= 0 and keys[row] != hashed:
+            at = (at + np.uint64(1)) & mask
             row = np.int64(slots[at])
-            while row >= 0 and keys[row] != hashed:
-                at = (at + np.uint64(1)) & mask
-                row = np.int64(slots[at])
-            second = _candidate(hashed + _TWICE, np.uint64(workers))
-            if row < 0:
-                worker = first if loads[first] <= loads[second] else second
-            else:
-                length, floor, place = lengths[row], floors[row], cursors[row]
-                while place < length and loads[rows[row, place]] != floor:
-                    place += 1
-                if place == length:
-                    place = 0
-                    floor = loads[rows[row, 0]]
-                    for other in range(1, length):
-                        load = loads[rows[row, other]]
-                        if load < floor:
-                            floor, place = load, other
-                    floors[row] = floor
-                cursors[row] = place
-                worker = np.int64(rows[row, place])
-            if loads[worker] > mean + (0.5 if low * workers >= total else 3.0) * unit:
-                emptiest = _least(loads)
-                if loads[emptiest] < loads[worker]:
-                    if row < 0:
-                        if lists.used[0] == keys.size or width < 3:
-                            return i, headed
-                        row = np.int64(lists.used[0])
-                        lists.used[0] += 1
-                        slots[at] = row
-                        keys[row] = hashed
-                        rows[row, 0] = first
-                        rows[row, 1] = second
-                        lengths[row] = 1 if first == second else 2
-                    elif lengths[row] == width:
-                        return i, headed
-                    rows[row, lengths[row]] = emptiest
-                    lengths[row] += 1
-                    cursors[row], floors[row] = 0, -1.0
-                    worker = emptiest
-            headed += weight
-        elif headed >= cuts * total and loads[first] <= mean + slack * unit:
+        first = _candidate(hashed + _GOLDEN, np.uint64(workers))
+        if heavy and low * workers >= total:
+            limit = 0.5 * unit
+        elif heavy or row >= 0:
+            limit = (1.0 if levelled else 3.0) * unit
+        else:
+            limit = max((3.0 if levelled else 8.0) * unit, epsilon * total)
+        if row >= 0:
+            since[row] += 1
+            if not heavy and since[row] < patience * lengths[row]:
+                limit = max(8.0 * unit, epsilon * total)
+            length, floor, place = lengths[row], floors[row], cursors[row]
+            while place < length and fills[rows[row, place]] != floor:
+                place += 1
+            if place == length:
+                place = 0
+                floor = fills[rows[row, 0]]
+                for other in range(1, length):
+                    fill = fills[rows[row, other]]
+                    if fill < floor:
+                        floor, place = fill, other
+                floors[row] = floor
+            cursors[row] = place
+            worker = np.int64(rows[row, place])
+        elif levelled and not heavy and fills[first] <= mean + slack * unit:
             worker = first
         else:
             second = _candidate(hashed + _TWICE, np.uint64(workers))
-            worker = first if loads[first] <= loads[second] else second
+            worker = first if fills[first] <= fills[second] else second
+        if fills[worker] > mean + limit:
+            emptiest = _least(fills)
+            if fills[emptiest] < fills[worker]:
+                if row < 0:
+                    if lists.used[0] == keys.size or width < 3:
+                        return i, headed
+                    row = np.int64(lists.used[0])
+                    lists.used[0] += 1
+                    slots[at] = row
+                    keys[row] = hashed
+                    second = _candidate(hashed + _TWICE, np.uint64(workers))
+                    rows[row, 0] = first
+                    rows[row, 1] = second
+                    lengths[row] = 1 if first == second else 2
+                elif lengths[row] == width:
+                    since[row] -= 1
+                    return i, headed
+                rows[row, lengths[row]] = emptiest
+                lengths[row] += 1
+                since[row] = 0
+                cursors[row], floors[row] = 0, -1.0
+                worker = emptiest
+        if heavy:
+            headed += weight
         messages += 1
-        loads[worker] += weight
+        fills[worker] += weight * rates[worker]
         routes[i] = worker
     return hashes.size, headed
 

@@ -13,6 +13,7 @@ from skewkit.compiled.table import Table
 Hashes = npt.NDArray[np.uint64]
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int32]
+Longs = npt.NDArray[np.int64]
 
 IN_TURN, LEAST_OF_ALL, LEAST_OF_D = 0, 1, 2  # what is done with the head
 NEVER = 2.0**62  # a number of messages that no stream has
@@ -127,9 +128,9 @@ def index(table: Table) -> None:
 
 
 @compiled
-def count(hashes: Hashes, weights: Floats, table: Table) -> tuple[Floats, Floats]:
-    """Count messages; return the lower bound of the key of each, and all weight, as of just after it."""
-    lows, totals = np.empty(hashes.size), np.empty(hashes.size)
+def count(hashes: Hashes, weights: Floats, table: Table) -> tuple[Floats, Floats, Floats]:
+    """Count messages; return the bounds of the key of each, and all weight, as of just after it."""
+    lows, highs, totals = np.empty(hashes.size), np.empty(hashes.size), np.empty(hashes.size)
     keys, high, error, slots = table.keys, table.high, table.error, table.slots
     mask = np.uint64(slots.size - 1)
     total = table.sums[0]
@@ -147,11 +148,12 @@ def count(hashes: Hashes, weights: Floats, table: Table) -> tuple[Floats, Floats
             low = high[counter] - error[counter]
         elif weight > 0.0:
             total += weight
-            _take_in(table, hashed, weight)
+            counter = _take_in(table, hashed, weight)
             low = weight
         lows[i], totals[i] = low, total
+        highs[i] = high[counter] if counter >= 0 else table.sums[1]
     table.sums[0] = total
-    return lows, totals
+    return lows, highs, totals
 
 
 # The least loaded of all workers: a heap of loads as they were when it last looked, the lower index first
@@ -252,19 +254,19 @@ def _shares(table: Table, theta: float) -> Floats:
 
 
 @compiled
-def _draw(hashed: np.uint64, d: int, workers: int, row: Ints) -> np.int64:
-    """Write the first d candidates of a key, each worker once, and return how many there are."""
+def _draw(hashed: np.uint64, d: int, row: Ints, drawn: Longs, number: int) -> np.int64:
+    """Write the first d candidates of a key, each worker once, and return how many there are.
+
+    `drawn` has for every worker the number of the last row that it stands in; `number` is that of this row.
+    """
     count = 0
     at = hashed
+    workers = np.uint64(drawn.size)
     for _ in range(d):
         at += _GOLDEN
-        worker = np.int32(_candidate(at, np.uint64(workers)))
-        known = False
-        for j in range(count):
-            if row[j] == worker:
-                known = True
-                break
-        if not known:
+        worker = _candidate(at, workers)
+        if drawn[worker] != number:
+            drawn[worker] = number
             row[count] = worker
             count += 1
     return np.int64(count)
@@ -303,6 +305,7 @@ def route_head_tail(
     row_keys = np.empty(lists, dtype=np.uint64)
     row_of = np.full(table.keys.size if how == LEAST_OF_D else 1, -1, dtype=np.int32)
     drawn = 0
+    in_row, numbered = np.zeros(workers, dtype=np.int64), 0
     keys, high, error, slots = table.keys, table.high, table.error, table.slots
     mask = np.uint64(slots.size - 1)
     total = table.sums[0]
@@ -364,7 +367,8 @@ def route_head_tail(
                     drawn += 1
                     row_of[counter] = row
                     row_keys[row] = hashed
-                    lengths[row] = _draw(hashed, d, workers, rows[row])
+                    numbered += 1
+                    lengths[row] = _draw(hashed, d, rows[row], in_row, numbered)
                     cursors[row], floors[row] = 0, -1.0
                 length, floor, place = lengths[row], floors[row], cursors[row]
                 while place < length and loads[rows[row, place]] != floor:

@@ -47,7 +47,7 @@ class Partitioner(ABC):
 
     name: ClassVar[str]
     planned: ClassVar[bool] = False  # `fit` makes a plan from known frequencies
-    learns: ClassVar[bool] = False  # `observe` changes the routes
+    learns: bool = False  # `observe` changes the routes; of some schemes it does by an option only
     elastic: ClassVar[bool] = False  # workers can be added and removed
 
     def __init__(self, workers: int, seed: int = 0, **unknown: Any) -> None:

@@ -6,8 +6,11 @@ import math
 from bisect import insort
 from typing import Any, ClassVar
 
-from skewkit.partitioners.base import Partitioner
-from skewkit.partitioners.checks import real_number, whole_number
+import numpy as np
+
+from skewkit.hashing.mix import Hashes
+from skewkit.partitioners.base import Partitioner, Routes
+from skewkit.partitioners.checks import Floats, real_number, whole_number
 from skewkit.partitioners.delegation import Delegation, Kind, Signal
 from skewkit.partitioners.random_choices import RandomChoices
 from skewkit.partitioners.virtual_workers import VirtualWorkers
@@ -49,7 +52,7 @@ class ConsistentGrouping(Partitioner):
     """
 
     name: ClassVar[str] = "consistent"
-    learns: ClassVar[bool] = True
+    learns = True
     elastic: ClassVar[bool] = True
 
     def __init__(
@@ -101,6 +104,15 @@ class ConsistentGrouping(Partitioner):
         self._delegation.arrive(worker)
         self._pending[worker] += 1
         return self._count_one(worker, weight)
+
+    def _run_compiled(self, hashes: Hashes, weights: Floats, routes: Routes) -> bool:
+        self._porc._run_compiled(hashes, weights, routes)
+        routes[:] = np.array(self._pairing.owners, dtype=np.int32)[routes]
+        arrived = np.bincount(routes, minlength=self.workers).tolist()
+        self._delegation.arrive_many(arrived)
+        self._pending = [before + more for before, more in zip(self._pending, arrived, strict=True)]
+        self._count_all(routes, weights)
+        return True
 
     def _choices(self, hashed: int) -> int:
         return len(self._active)

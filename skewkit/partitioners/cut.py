@@ -5,6 +5,7 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_left
 from heapq import heapreplace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -25,7 +26,8 @@ class Cut:
     them is lighter than a key of the tail, so they always fill what the ranges leave uneven.
 
     * At most keys + workers - 1 pairs of a key and a worker.
-    * By the known frequencies all workers are level. If these are whole numbers, 1,000 per worker or more,
+    * By the known frequencies all workers are level: their loads are as their capacities. Where the workers are
+      alike and the frequencies are whole numbers, 1,000 per worker or more,
       they are taken as messages: all parts are whole, and no worker gets more than the mean rounded up.
     * A message of a cut key goes to the piece that has the least of its part, sent / part (equal: to the
       first). So what a worker got differs from the plan by a message or two, whatever the order.
@@ -37,13 +39,24 @@ class Cut:
         theta: least share of a heavy key.
         ranges: number of hash ranges by which the tail of a sample is counted.
         unit: weight of one message if the weights are a sample, 0 if they are the truth.
+        capacities: (workers,) with a mean of 1; None if all are alike.
 
     >>> cut = Cut(np.array([5, 9], dtype=np.uint64), np.array([6.0, 2.0]), 4, 0.1, 8, 0.0)
     >>> [cut.turn(5, 1.0) for _ in range(6)], cut.turn(9, 1.0), cut.choices(5), cut.choices(9)
     ([0, 1, 2, 0, 1, 2], 3, 3, 1)
     """
 
-    def __init__(self, hashes: Hashes, weights: Floats, workers: int, theta: float, ranges: int, unit: float) -> None:
+    def __init__(
+        self,
+        hashes: Hashes,
+        weights: Floats,
+        workers: int,
+        theta: float,
+        ranges: int,
+        unit: float,
+        capacities: Floats | None = None,
+    ) -> None:
+        ends = np.arange(1, workers) if capacities is None else np.cumsum(capacities)[:-1]
         order = np.lexsort((hashes, -weights))
         heavy = np.zeros(hashes.size, dtype=bool)
         heavy[order[: _POURED * workers]] = True
@@ -51,10 +64,10 @@ class Cut:
         poured = order[heavy[order]]
         rest, light = hashes[~heavy], weights[~heavy]
         if unit > 0.0:
-            borders, tail = _sampled_ranges(rest, light, workers, ranges, unit)
+            borders, tail = _sampled_ranges(rest, light, workers, ranges, unit, ends)
         else:
-            borders, tail = _known_ranges(rest, light, workers, float(weights[poured[-1]]))
-        places = dict(zip(hashes[poured].tolist(), _pour(weights[poured], tail, weights), strict=True))
+            borders, tail = _known_ranges(rest, light, workers, float(weights[poured[-1]]), ends)
+        places = dict(zip(hashes[poured].tolist(), _pour(weights[poured], tail, weights, capacities), strict=True))
         rising = sorted(places)
         self.borders = array("Q", borders.tolist())  # last hash of the range of every worker but the last
         self.heads = array("Q", rising)
@@ -103,8 +116,10 @@ class Cut:
         return at if at < len(self.heads) and self.heads[at] == hashed else -1
 
 
-def _pour(heavy: Floats, tail: Floats, weights: Floats) -> list[list[tuple[int, float]]]:
+def _pour(heavy: Floats, tail: Floats, weights: Floats, capacities: Floats | None) -> list[list[tuple[int, float]]]:
     """Pour the heavy keys over the tail; if the weights look like numbers of messages, into whole parts."""
+    if capacities is not None:
+        return wrap_around(heavy.tolist(), tail, capacities)
     ground = tail
     messages = weights.sum() >= 1000 * tail.size and np.array_equal(weights, np.floor(weights))
     if messages and np.array_equal(tail, np.floor(tail)):
@@ -114,8 +129,12 @@ def _pour(heavy: Floats, tail: Floats, weights: Floats) -> list[list[tuple[int, 
     return wrap_around(heavy.tolist(), ground)
 
 
-def _known_ranges(hashes: Hashes, weights: Floats, workers: int, least: float) -> tuple[Hashes, Floats]:
+def _known_ranges(
+    hashes: Hashes, weights: Floats, workers: int, least: float, ends: npt.NDArray[Any]
+) -> tuple[Hashes, Floats]:
     """Return the last hash of the range of every worker but the last, and the tail's weight in every range.
+
+    The ranges end at `ends` workers of mean capacity, (workers - 1,).
 
     Keys that nobody has named have some weight, too, evenly over all hashes: as much in all as half a heavy
     key (`least`) per worker. So the heavy keys can still level the workers.
@@ -123,7 +142,7 @@ def _known_ranges(hashes: Hashes, weights: Floats, workers: int, least: float) -
     unnamed = 0.5 * least * workers or 1.0
     known = np.concatenate([[0.0], np.cumsum(weights)])
     place = hashes / 2.0**64
-    targets = (known[-1] + unnamed) / workers * np.arange(1, workers)
+    targets = (known[-1] + unnamed) / workers * ends
     at = np.searchsorted(known[1:] + unnamed * place, targets)
     borders = _as_hashes((targets - known[at]) / unnamed)  # in the gap before key number `at`
     inside = np.minimum(at, hashes.size - 1)
@@ -136,16 +155,18 @@ def _known_ranges(hashes: Hashes, weights: Floats, workers: int, least: float) -
     return borders, np.bincount(np.searchsorted(borders, hashes), weights, workers).astype(np.float64)
 
 
-def _sampled_ranges(hashes: Hashes, weights: Floats, workers: int, ranges: int, unit: float) -> tuple[Hashes, Floats]:
+def _sampled_ranges(
+    hashes: Hashes, weights: Floats, workers: int, ranges: int, unit: float, ends: npt.NDArray[Any]
+) -> tuple[Hashes, Floats]:
     """Return the same for a sample: the tail is counted by hash range, and what is chance is smoothed."""
     size = workers * ranges
     seen = np.bincount(to_range_many(hashes, size), weights, size).astype(np.float64)
     line = np.concatenate([[0.0], np.cumsum(expected_weights(seen, unit))])
-    targets = line[-1] / workers * np.arange(1, workers)
+    targets = line[-1] / workers * ends
     if line[-1] == 0.0:
-        return _as_hashes(np.arange(1, workers) / workers), np.zeros(workers)
+        return _as_hashes(ends / workers), np.zeros(workers)
     places = np.interp(targets, line, np.arange(size + 1) / size)
-    return _as_hashes(places), np.full(workers, line[-1] / workers)
+    return _as_hashes(places), line[-1] / workers * np.diff(ends, prepend=0, append=workers)
 
 
 def _as_hashes(places: Floats) -> Hashes:

@@ -6,6 +6,7 @@ delegation, piggybacking), V-B (time slot), VII-A (monitoring).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import IntEnum
 from typing import NamedTuple
 
@@ -91,6 +92,12 @@ class Delegation:
         """A message has come into the queue of a worker."""
         self._waiting[worker] += 1
         self._to_do[worker] += 1
+
+    def arrive_many(self, messages: Sequence[int]) -> None:
+        """So many messages have come into the queue of every worker."""
+        for worker, more in enumerate(messages):
+            self._waiting[worker] += more
+            self._to_do[worker] += more
 
     def acknowledge(self, source: int, worker: int, service_time: float, now: float) -> list[Signal]:
         """A worker has done a message of a source; return the signals that go with the acknowledgement."""

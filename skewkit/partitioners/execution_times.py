@@ -71,6 +71,10 @@ class ExecutionTimes:
         row = counts.index(min(counts))
         if counts[row] > 0.0:
             return float(self.times[row, cells[row]]) / counts[row]
+        return self.mean()
+
+    def mean(self) -> float:
+        """Return the mean time of all messages; 0 without any."""
         total = float(self.counts[0].sum())
         return float(self.times[0].sum()) / total if total > 0.0 else 0.0
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, ClassVar
 
-from skewkit.hashing.mix import GOLDEN, mix
-from skewkit.partitioners.base import Partitioner
-from skewkit.partitioners.checks import one_of, real_number, whole_number
+import numpy as np
+
+from skewkit.hashing.mix import GOLDEN, Hashes, mix
+from skewkit.partitioners.base import Partitioner, Routes
+from skewkit.partitioners.checks import Floats, one_of, real_number, whole_number
 from skewkit.partitioners.hot_keys import RULES, HotKeys
 from skewkit.partitioners.waiting import WaitingTimes
 from skewkit.sketch import HashRing
@@ -50,7 +53,7 @@ class Fish(Partitioner):
     """
 
     name: ClassVar[str] = "fish"
-    learns: ClassVar[bool] = True
+    learns = True
     elastic: ClassVar[bool] = True
 
     def __init__(
@@ -105,6 +108,35 @@ class Fish(Partitioner):
         worker = self._waiting.shortest(candidates)
         self._waiting.send(worker, weight)
         return self._count_one(worker, weight)
+
+    def _run_compiled(self, hashes: Hashes, weights: Floats, routes: Routes) -> bool:
+        from skewkit.compiled.fish import route_fish
+
+        degrees, units = self._hot.count_many(hashes, weights)
+        ring, waiting = self._ring, self._waiting
+        unprocessed = np.array(waiting.unprocessed)
+        prior = route_fish(
+            hashes,
+            weights,
+            self._load_view(),
+            routes,
+            degrees,
+            units,
+            np.array(self._active, dtype=np.int64),
+            np.array([] if ring is None else ring.places, dtype=np.uint64),
+            np.array([] if ring is None else ring.owners, dtype=np.int64),
+            unprocessed,
+            np.array(waiting.pace),
+            self.assignment == "load",
+            float(self._now()),
+            0.0 if self._told is not None else float(waiting.sources),
+            math.nan if waiting.prior is None else waiting.prior,
+            waiting.interval,
+            waiting.sources,
+        )
+        waiting.unprocessed, waiting.prior = unprocessed.tolist(), None if math.isnan(prior) else prior
+        self.messages += hashes.size
+        return True
 
     def _candidates(self, hashed: int, degree: int) -> list[int]:
         """Return the first `degree` workers of a key."""

@@ -6,9 +6,18 @@ Source: Huang, "Efficient Time-Evolving Stream Processing at Scale", Section 4.1
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+
+from skewkit.compiled.table import Table
+from skewkit.hashing.mix import Hashes
+from skewkit.partitioners.checks import Floats
 from skewkit.partitioners.optimal_choices import optimal_choices
 from skewkit.sketch import Decayed, SpaceSaving
+from skewkit.sketch.packed import pack, scale, unpack
 
 RULES = ("chk", "all", "optimal")
 
@@ -60,7 +69,8 @@ class HotKeys:
         self._rule = rule
         self._margin = margin
         self._window = epoch / (1.0 - alpha) if alpha < 1.0 else 0.0
-        self._recent = Decayed(SpaceSaving(capacity), epoch, alpha)
+        self._decayed = Decayed(SpaceSaving(capacity), epoch, alpha)
+        self._packed: Table | None = None  # the sketch as arrays; while they are there, that in `_decayed` is old
         self._top = 0.0  # the highest count
         self._least = min(2, workers)  # d_min, or d with the rule "optimal"
         self._given: dict[int, int] = {}  # M: workers that a hot key was given before
@@ -68,10 +78,19 @@ class HotKeys:
         self._messages = 0
         self._weight = 0.0
 
+    @property
+    def _recent(self) -> Decayed[SpaceSaving]:
+        """The sketch for single messages; compiled loops leave it as arrays."""
+        if self._packed is not None:
+            self._decayed.sketch, self._packed = unpack(self._packed), None
+        return self._decayed
+
     def count(self, hashed: int, weight: float) -> int:
         """Count a message and return how many workers its key has."""
         if self._recent.full:
-            self._end_epoch()
+            counters = list(self._recent.sketch)
+            lows, highs = np.array([(low, high) for _, low, high in counters]).reshape(-1, 2).T
+            self._end_epoch([key for key, _, _ in counters], lows, highs)
         self._messages += 1
         self._weight += weight
         self._recent.add(hashed, weight)
@@ -100,7 +119,7 @@ class HotKeys:
         count, before = self._recent.high(hashed), self._given.get(hashed, 0)
         if count == 0.0:  # kept from the last epoch, and all counts were forgotten (alpha = 0)
             return min(max(before, self._least), self.workers)
-        index = math.floor(math.log2(self._top / count))
+        index = max(0, math.frexp(self._top / count)[1] - 1)  # floor(log2(f_top / f_k))
         return min(max(self.workers >> index, self._least, before), self.workers)
 
     def _is_hot(self, hashed: int) -> bool:
@@ -110,21 +129,23 @@ class HotKeys:
         return hashed in self._kept or self._is_proven(hashed, recent.total)
 
     def _is_proven(self, hashed: int, total: float) -> bool:
-        unit = self.unit
-        seen = self._recent.low(hashed) / unit
-        return seen - (self._margin or 0.0) * math.sqrt(seen) > self._theta * max(total / unit, self._window)
+        return bool(self._proven(np.float64(self._recent.low(hashed)), total, self.unit))
 
-    def _end_epoch(self) -> None:
+    def _proven(self, lows: Any, totals: Any, units: Any) -> Any:
+        """Tell for every key whether its count is evidence enough."""
+        seen = lows / units
+        return seen - (self._margin or 0.0) * np.sqrt(seen) > self._theta * np.maximum(totals / units, self._window)
+
+    def _end_epoch(self, keys: Sequence[Any], lows: Floats, highs: Floats) -> None:
         """Look at all counters once, before they decay."""
-        recent, n = self._recent, self.workers
-        self._top *= recent.alpha
+        n, total = self.workers, self._decayed.total if self._packed is None else float(self._packed.sums[0])
+        self._top *= self._decayed.alpha
         if self._margin is None:
-            hot = recent.sketch.heavy(self._theta)
-            hot = [counter for counter in hot if self._is_hot(counter.key)]
+            hot = highs > self._theta * total
         else:
-            hot = [counter for counter in recent.sketch if self._is_proven(counter.key, recent.total)]
-            self._kept = {counter.key for counter in hot}
-        shares = sorted((counter.high / recent.total for counter in hot), reverse=True)
+            hot = self._proven(lows, total, self.unit)
+            self._kept = {keys[i] for i in np.flatnonzero(hot).tolist()}
+        shares = sorted((highs[hot] / total).tolist(), reverse=True)
         load = min(1.0, sum(shares))
         if self._rule == "optimal":
             self._least = optimal_choices(shares, 1.0 - load, n)
@@ -135,3 +156,54 @@ class HotKeys:
         else:
             needed = math.log1p(-load) / (len(shares) * math.log1p(-1.0 / n))
             self._least = min(n, max(2, math.ceil(needed - 1e-9)))
+
+    # In bulk
+
+    def count_many(self, hashes: Hashes, weights: Floats) -> tuple[npt.NDArray[np.int64], Floats]:
+        """Count messages in compiled loops: the same as `count` one by one.
+
+        Returns:
+            How many workers the key of each has, and `unit` as of just after it.
+        """
+        degrees, units = np.empty(hashes.size, dtype=np.int64), np.empty(hashes.size)
+        start = 0
+        while start < hashes.size:
+            if self._packed is None:
+                self._packed = pack(self._decayed.sketch)
+            if self._decayed.full:
+                used = slice(int(self._packed.used[0]))
+                highs = self._packed.high[used]
+                self._end_epoch(self._packed.keys[used].tolist(), highs - self._packed.error[used], highs)
+                scale(self._packed, self._decayed.alpha)
+                self._decayed.turned()
+            part = slice(start, min(hashes.size, start + self._decayed.left))
+            degrees[part], units[part] = self._count_stretch(hashes[part], weights[part], self._packed)
+            self._decayed.counted(part.stop - start)
+            start = part.stop
+        return degrees, units
+
+    def _count_stretch(self, hashes: Hashes, weights: Floats, table: Table) -> tuple[npt.NDArray[np.int64], Floats]:
+        """Count messages of one epoch."""
+        from skewkit.compiled.fish import degrees_in_turn
+        from skewkit.compiled.head_tail import count
+
+        lows, highs, totals = count(hashes, weights, table)
+        tops = np.maximum.accumulate(np.append(self._top, highs))[1:]
+        sums = np.add.accumulate(np.append(self._weight, weights))[1:]
+        units = np.where(sums > 0.0, sums / (self._messages + np.arange(1, hashes.size + 1)), 1.0)
+        self._top, self._weight = float(tops[-1]), float(sums[-1])
+        self._messages += hashes.size
+        if self._margin is None:
+            hot = highs > self._theta * totals
+        else:
+            kept = np.fromiter(self._kept, dtype=np.uint64, count=len(self._kept))
+            hot = self._proven(lows, totals, units) | np.isin(hashes, kept)
+        degrees = np.full(hashes.size, min(2, self.workers), dtype=np.int64)
+        if self._rule != "chk":
+            degrees[hot] = self.workers if self._rule == "all" else min(self._least, self.workers)
+        elif hot.any():
+            keys, which = np.unique(hashes[hot], return_inverse=True)
+            given = np.array([self._given.get(key, 0) for key in keys.tolist()])
+            degrees[hot] = degrees_in_turn(which.reshape(-1), highs[hot], tops[hot], given, self._least, self.workers)
+            self._given.update(zip(keys.tolist(), given.tolist(), strict=True))
+        return degrees, units

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections import deque
 from typing import Any, ClassVar
 
-from skewkit.hashing.mix import mix, to_range
-from skewkit.partitioners.base import Partitioner
-from skewkit.partitioners.checks import real_number, switch, whole_number
+import numpy as np
+
+from skewkit.hashing.mix import Hashes, mix, to_range
+from skewkit.partitioners.base import Partitioner, Routes
+from skewkit.partitioners.checks import Floats, real_number, switch, whole_number
 from skewkit.partitioners.execution_times import cells_of, matrix_shape
 from skewkit.partitioners.posg_operator import Operator
-from skewkit.partitioners.posg_scheduler import Request, Scheduler
+from skewkit.partitioners.posg_scheduler import Request, Scheduler, SchedulerState
 
 
 class ProactiveOnline(Partitioner):
@@ -52,7 +54,7 @@ class ProactiveOnline(Partitioner):
     """
 
     name: ClassVar[str] = "posg"
-    learns: ClassVar[bool] = True
+    learns = True
 
     def __init__(
         self,
@@ -97,6 +99,24 @@ class ProactiveOnline(Partitioner):
         if request is not None:
             self._requests[instance].append((self._sent[instance], request))
         return self._count_one(instance, weight)
+
+    def _run_compiled(self, hashes: Hashes, weights: Floats, routes: Routes) -> bool:
+        from skewkit.compiled.direct import route_in_turn
+
+        scheduler, start = self._scheduler, 0
+        while start < hashes.size and scheduler.state is SchedulerState.SEND_ALL:
+            routes[start] = self._route_one(int(hashes[start]), float(weights[start]))
+            start += 1
+        hashes, weights, routes = hashes[start:], weights[start:], routes[start:]
+        if scheduler.state is SchedulerState.ROUND_ROBIN:
+            route_in_turn(scheduler.turn, weights, self._load_view(), routes)
+            scheduler.turn = (scheduler.turn + hashes.size) % self.workers
+        else:
+            scheduler.run_compiled(hashes, weights, self._load_view(), routes)
+        sent = np.bincount(routes, minlength=self.workers).tolist()
+        self._sent = [before + more for before, more in zip(self._sent, sent, strict=True)]
+        self.messages += hashes.size
+        return True
 
     def _choices(self, hashed: int) -> int:
         return self.workers

@@ -9,6 +9,11 @@ from collections.abc import Sequence
 from enum import Enum
 from typing import NamedTuple
 
+import numpy as np
+import numpy.typing as npt
+
+from skewkit.hashing.mix import Hashes
+from skewkit.partitioners.checks import Floats
 from skewkit.partitioners.execution_times import ExecutionTimes
 
 
@@ -91,6 +96,25 @@ class Scheduler:
         if self._asked == len(self.estimates):
             self.state = SchedulerState.WAIT_ALL
         return instance, Request(self.epoch, self.estimates[instance])
+
+    def run_compiled(self, hashes: Hashes, weights: Floats, loads: Floats, routes: npt.NDArray[np.int32]) -> None:
+        """Do what `submit` does in WAIT_ALL and RUN in a compiled loop, for messages without a report between."""
+        from skewkit.compiled.posg import route_estimated
+
+        known = [self._sum] if self._sum is not None else [table for table in self.tables if table is not None]
+        estimates = np.array(self.estimates)
+        route_estimated(
+            hashes,
+            weights,
+            loads,
+            routes,
+            estimates,
+            np.array([table.counts for table in known]),
+            np.array([table.times for table in known]),
+            np.array([table.mean() for table in known]),
+            np.array(self._speeds),
+        )
+        self.estimates = estimates.tolist()
 
     def _estimate(self, instance: int, table: ExecutionTimes, cells: Sequence[int]) -> float:
         if self._sum is None:

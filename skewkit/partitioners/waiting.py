@@ -44,7 +44,7 @@ class WaitingTimes:
         self.unprocessed = [0.0] * workers  # C_w, as weight
         self.pace = [float(workers)] * workers  # P_w, time per message
         self.samples = [0] * workers
-        self._prior: float | None = None  # t_pri
+        self.prior: float | None = None  # t_pri
 
     def sample(self, worker: int, service_time: float) -> None:
         """Take notice of the time that a message took at a worker."""
@@ -64,16 +64,16 @@ class WaitingTimes:
 
     def advance(self, now: float, unit: float) -> None:
         """Let time pass; `unit` is the weight of one message."""
-        if self._prior is None:
-            self._prior = now
-        passed = now - self._prior
+        if self.prior is None:
+            self.prior = now
+        passed = now - self.prior
         if passed > self.interval:
             share = passed / self.sources * unit
             self.unprocessed = [
                 max(0.0, left - share / pace) if pace > 0.0 else 0.0
                 for left, pace in zip(self.unprocessed, self.pace, strict=True)
             ]
-            self._prior = now
+            self.prior = now
 
     def shortest(self, candidates: Iterable[int]) -> int:
         """Return the candidate with the shortest wait; of equals, the first."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Iterable, Sequence
 from typing import Any, ClassVar, TypeVar, cast
 
@@ -12,7 +13,8 @@ from skewkit.compiled.table import Lists
 from skewkit.hashing.keys import Keys
 from skewkit.hashing.mix import Hashes
 from skewkit.partitioners.base import Routes
-from skewkit.partitioners.checks import Floats, whole_number
+from skewkit.partitioners.capacities import Capacities, checked_capacities
+from skewkit.partitioners.checks import Floats, real_number, switch, whole_number
 from skewkit.partitioners.cut import Cut
 from skewkit.partitioners.least_loaded import LeastLoaded
 from skewkit.partitioners.planned import known_frequencies
@@ -21,6 +23,8 @@ from skewkit.partitioners.sketched import Sketched
 W = TypeVar("W", bound="WrapAround")
 
 _SEEN = 10.0  # messages (of average weight) that a key must have before it may get a further worker
+_CHANGED = 0.1  # change of a capacity, as a share, from which on a fitted plan is made anew
+_PATIENCE = 4  # messages per worker that the list of a light key must have served before it may grow again
 _CUTS = 0.15  # share of messages of heavy keys from which on they level what single workers for the tail leave
 
 
@@ -37,25 +41,54 @@ class WrapAround(Sketched):
     * A stream with just these frequencies, in any order, leaves every worker within a few messages of the
       mean, whatever the skew; with whole weights sent in messages of weight 1, below the mean plus one.
 
-    **Not fitted**, the rule is applied to the loads as they are. A heavy key has its two candidates and takes
-    the least loaded. When that is full (above the mean by half a message, by three if the key is lighter than
-    the mean load), the least loaded of all workers joins them: just the one with most room. A key of the tail
-    goes to the less loaded of its two candidates, or to the first alone while that is not full, if the heavy
-    keys are enough to level the rest. A new plan, before the messages with the numbers first, 2 first,
-    4 first, ... (from 0), forgets the lists of keys that are no longer heavy.
+    **Not fitted**, the rule is applied to the loads as they are. A key has its two candidates and takes the less
+    loaded. When that is full, the least loaded of all workers joins them: just the one with most room. From then
+    on the key takes the least loaded of its list. What counts as full, in messages above the mean, is a ladder:
+
+    ========================================  ===========================  =========================
+    the key                                   heavy keys can level the     they cannot (less than 15 %
+                                              rest                         of the messages are theirs)
+    ========================================  ===========================  =========================
+    is heavier than the mean load             0.5                          0.5
+    is heavy, or has a list                   1                            3
+    is light, its first candidate alone       2                            (takes two)
+    is light, both                            3, or epsilon of all load    8, or epsilon of all load
+    is light, and its list grew just now      8, or epsilon of all load    8, or epsilon of all load
+    ========================================  ===========================  =========================
+
+    The rung of light keys catches what the sketch of all the past cannot tell, keys that have become hot just now:
+    their workers run full, they get a list, and from then on they are treated as heavy. The rungs of heavy keys are
+    lower, so that light keys find room with their first candidate, which is where pairs are saved. The list of a
+    light key that has had fewer than 4 messages per worker since it grew is patient: a burst alone does not make it
+    long. A new plan,
+    before the messages with the numbers first, 2 first, 4 first, ... (from 0), forgets the lists of keys that the
+    sketch has lost.
 
     * choices(key) is the number of workers of the key's list, else 2; it only grows until the next plan.
-    * Balance is that of W-Choices, which sends every heavy key everywhere, up to a few messages.
-    * Heavy keys have about as many workers as they need: on the streams of `benchmarks/balance.py` without drift
-      there are fewer pairs than with D-Choices. While heavy keys change faster than a sketch of all the past
-      can tell, imbalance grows as that of W-Choices does, to a fifth more, and pairs may pass those of D-Choices,
-      which then does not balance.
+    * Whatever the stream does, no load exceeds the mean by more than 8 messages, or epsilon of all load if that is
+      more, and one message (messages of equal weight, one source). So I(m) <= epsilon + 9 / m.
+    * While W-Choices balances, which sends every heavy key everywhere, imbalance is the same up to two messages
+      (one source).
+    * Heavy keys have about as many workers as they need: `benchmarks/balance.py` compares pairs with D-Choices.
+      Where keys come in bursts (`git_changes`), or where most of the load moves to new keys again and again
+      (100 workers or more), pairs may pass those of D-Choices, which then does not balance. A greater `epsilon`
+      saves some of them.
+
+    With `capacities` the loads of the workers are as these: in all that was said, a load is divided by the
+    worker's capacity (mean 1). With `learn` the capacities follow the reports of the workers (`observe`); what was
+    sent before counts as what it was worth then, and a plan that was fitted is made anew when a capacity has changed
+    by a tenth.
 
     Options:
         theta: least share of a heavy key; 1 / (5 workers) by default.
         capacity: counters of the SpaceSaving sketch; by default 10 per worker, and 2 / theta at least.
         mu: hash ranges per worker by which a sample's light keys are counted (`fit` without weights).
         first: number of messages before the first plan; 10 per worker by default.
+        epsilon: tolerated imbalance, as a share of all load, before a light key gets a further worker. A greater
+            one saves pairs where keys come in bursts.
+        capacities: (workers,) how much each worker can do, in any unit; by default all are alike. (Those of
+            `simulator.replay` are what the simulated workers have; give it an instance that knows them.)
+        learn: whether the capacities follow the reports of the workers.
 
     >>> p = WrapAround(workers=4).fit(["a", "b", "c"], weights=[600, 100, 100])
     >>> p.choices("a"), p.choices("b"), p.choices("never seen")
@@ -67,6 +100,9 @@ class WrapAround(Sketched):
     >>> _ = q.route_many(["a", "b", "a", "a"] * 100)
     >>> q.loads.tolist(), q.choices("a")
     ([100.0, 100.0, 100.0, 100.0], 3)
+    >>> r = WrapAround(workers=2, capacities=[3, 1]).fit(["a", "b"], weights=[600, 200])
+    >>> r.route("a"), r.route("b"), r.choices("a")
+    (0, 1, 1)
     """
 
     name: ClassVar[str] = "wrap"
@@ -81,26 +117,43 @@ class WrapAround(Sketched):
         capacity: int | None = None,
         mu: int = 20,
         first: int | None = None,
+        epsilon: float = 1e-4,
+        capacities: Sequence[float] | None = None,
+        learn: bool = False,
         **unknown: Any,
     ) -> None:
         super().__init__(workers, seed, theta=theta, capacity=capacity, **unknown)
         self.mu = whole_number("mu", mu)
         self.first = 10 * self.workers if first is None else whole_number("first", first)
+        self.epsilon = real_number("epsilon", epsilon)
+        self.capacities = checked_capacities(capacities, self.workers)
+        self.learn = self.learns = switch("learn", learn)
         self._due = self.first  # number of messages at which the next plan is made
         self._slack = 2.0  # messages above the mean at which the first candidate of a light key is full
         self._headed = 0.0  # weight of messages of heavy keys
         self._grown: dict[int, list[int]] | None = {}  # lists of keys that have more than two candidates
+        self._since: dict[int, int] = {}  # messages of those keys since their lists got the last worker
         self._arrays: Lists | None = None  # the same as arrays; of the two forms one is there at a time
-        self._least = LeastLoaded(self._loads)
+        self._known = Capacities(self.capacities, self.workers)
+        self._even = self.capacities is None and not self.learn
+        # Loads by capacity; where all workers are alike the loads themselves.
+        self._fills = self._loads if self._even else array("d", bytes(8 * self.workers))
+        self._rates = array("d", (1.0 / self._known.relative).tolist())  # fill per weight
+        self._shift = 0.0  # mean fill, less the mean load
+        self._least = LeastLoaded(self._fills)
         self._cut: Cut | None = None
+        self._frequencies: tuple[Hashes, Floats, float] | None = None  # what was fitted
+        self._planned_for = self._known.relative  # capacities of the plan that was fitted
 
     @property
     def _lists(self) -> dict[int, list[int]]:
         """The lists for single messages; compiled loops leave them as arrays."""
         if self._arrays is not None:
-            keys, lengths, rows, _, used = self._arrays
-            listed = zip(keys.tolist(), lengths.tolist(), rows[: used[0]], strict=False)
+            keys, lengths, since, rows, _, used = self._arrays
+            named = keys[: used[0]].tolist()
+            listed = zip(named, lengths.tolist(), rows, strict=False)
             self._grown, self._arrays = {key: row[:length].tolist() for key, length, row in listed}, None
+            self._since = dict(zip(named, since.tolist(), strict=False))
         return cast(dict[int, list[int]], self._grown)
 
     def _as_arrays(self, size: int, width: int) -> Lists:
@@ -113,12 +166,13 @@ class WrapAround(Sketched):
             arrays = Lists(
                 keys=np.zeros(size, dtype=np.uint64),
                 lengths=np.zeros(size, dtype=np.int64),
+                since=np.zeros(size, dtype=np.int64),
                 rows=np.zeros((size, width), dtype=np.int32),
                 slots=np.full(1 << (4 * size - 1).bit_length(), -1, dtype=np.int32),
                 used=np.array([len(known)], dtype=np.int64),
             )
             for row, (hashed, own) in enumerate(known.items()):
-                arrays.keys[row], arrays.lengths[row] = hashed, len(own)
+                arrays.keys[row], arrays.lengths[row], arrays.since[row] = hashed, len(own), self._since[hashed]
                 arrays.rows[row, : len(own)] = own
             index(arrays)
             self._grown, self._arrays = None, arrays
@@ -141,10 +195,25 @@ class WrapAround(Sketched):
             KeyTypeError: a key has a type that cannot be hashed.
         """
         hashes, sums = known_frequencies(keys, weights, self.seed)
-        unit = 1.0 if weights is None else 0.0
-        self._cut = Cut(hashes, sums, self.workers, self.theta, self.mu, unit)
-        self.plans += 1
+        self._frequencies = hashes, sums, 1.0 if weights is None else 0.0
+        self._make_cut(*self._frequencies)
         return self
+
+    def _make_cut(self, hashes: Hashes, sums: Floats, unit: float) -> None:
+        self._planned_for = self._known.relative
+        capacities = None if self._even else self._planned_for
+        self._cut = Cut(hashes, sums, self.workers, self.theta, self.mu, unit, capacities)
+        self.plans += 1
+
+    def _observe(self, worker: int, hashed: int, service_time: float, now: float) -> None:
+        if not self._known.report(worker, service_time):
+            return
+        relative = self._known.relative
+        self._rates = array("d", (1.0 / relative).tolist())
+        total = self._sketch.total
+        self._shift = (float(np.dot(relative, np.array(self._fills))) - total) / self.workers
+        if self._frequencies is not None and np.any(np.abs(relative / self._planned_for - 1.0) > _CHANGED):
+            self._make_cut(*self._frequencies)
 
     def _route_one(self, hashed: int, weight: float) -> int:
         if self._cut is None:
@@ -178,7 +247,8 @@ class WrapAround(Sketched):
         from skewkit.compiled.cutting import route_growing
         from skewkit.compiled.head_tail import count
 
-        lows, totals = count(hashes, weights, self._table)
+        lows, _, totals = count(hashes, weights, self._table)
+        fills, rates = np.frombuffer(self._fills), np.array(self._rates)
         lists, done = self._as_arrays(64, 8), 0
         while True:
             done, self._headed = route_growing(
@@ -186,63 +256,76 @@ class WrapAround(Sketched):
                 weights,
                 lows,
                 totals,
-                self._load_view(),
+                fills,
+                rates,
                 routes,
                 lists,
                 done,
                 self.messages + done,
                 self._headed,
+                self._shift,
                 self.theta,
                 self._slack,
+                self.epsilon,
                 _SEEN,
                 _CUTS,
+                _PATIENCE,
             )
             if done == hashes.size:
                 break
             lists = self._as_arrays(2 * lists.keys.size, 2 * lists.rows.shape[1])
+        if not self._even:
+            np.add.at(self._load_view(), routes, weights)
         self.messages += hashes.size
 
     def _walk(self, messages: Iterable[tuple[int, int, int, float]]) -> list[int]:
-        loads, sketch, routes = self._loads, self._sketch, []
-        add, n, slack, theta = sketch.add, self.workers, self._slack, self.theta
+        loads, fills, rates, sketch, routes = self._loads, self._fills, self._rates, self._sketch, []
+        add, n, slack, theta, lists = sketch.add, self.workers, self._slack, self.theta, self._lists
         for hashed, first, second, weight in messages:
             if self.messages >= self._due:
                 self._plan()
+                lists = self._lists
             self.messages += 1
             low = add(hashed, weight)
             total = sketch.total
-            mean, unit = total / n, total / self.messages
-            if low >= theta * total > 0.0 and low >= _SEEN * unit:
-                self._headed += weight
-                worker = self._head_worker(hashed, first, second, mean + (0.5 if low * n >= total else 3.0) * unit)
-            elif self._headed >= _CUTS * total and loads[first] <= mean + slack * unit:
+            mean, unit = total / n + self._shift, total / self.messages
+            levelled = self._headed >= _CUTS * total
+            heavy = low >= theta * total > 0.0 and low >= _SEEN * unit
+            own = lists.get(hashed)
+            if heavy and low * n >= total:
+                limit = 0.5 * unit
+            elif heavy or own is not None:
+                limit = (1.0 if levelled else 3.0) * unit
+            else:
+                limit = max((3.0 if levelled else 8.0) * unit, self.epsilon * total)
+            if own is not None:
+                self._since[hashed] += 1
+                if not heavy and self._since[hashed] < _PATIENCE * len(own):
+                    limit = max(8.0 * unit, self.epsilon * total)
+                worker = min(own, key=fills.__getitem__)
+            elif levelled and not heavy and fills[first] <= mean + slack * unit:
                 worker = first
             else:
-                worker = first if loads[first] <= loads[second] else second
-            loads[worker] += weight
+                worker = first if fills[first] <= fills[second] else second
+            if fills[worker] > mean + limit:
+                emptiest = self._least.worker()
+                if fills[emptiest] < fills[worker]:
+                    lists.setdefault(hashed, [first] if first == second else [first, second]).append(emptiest)
+                    self._since[hashed] = 0
+                    worker = emptiest
+            if heavy:
+                self._headed += weight
+            fills[worker] += weight * rates[worker]
+            if not self._even:
+                loads[worker] += weight
             routes.append(worker)
         return routes
 
-    def _head_worker(self, hashed: int, first: int, second: int, full: float) -> int:
-        """Return the least loaded worker of a heavy key; give it a further one if that is full."""
-        loads, own = self._loads, self._lists.get(hashed)
-        if own is None:
-            worker = first if loads[first] <= loads[second] else second
-        else:
-            worker = min(own, key=loads.__getitem__)
-        if loads[worker] > full:
-            emptiest = self._least.worker()
-            if loads[emptiest] < loads[worker]:
-                if own is None:
-                    own = self._lists[hashed] = [first] if first == second else [first, second]
-                own.append(emptiest)
-                return emptiest
-        return worker
-
     def _plan(self) -> None:
-        """Forget the lists of keys that are no longer heavy."""
-        heavy = {counter.key for counter in self._sketch.heavy(self.theta, certain=True)}
-        self._grown = {hashed: own for hashed, own in self._lists.items() if hashed in heavy}
+        """Forget the lists of keys that the sketch does not track any more."""
+        low = self._sketch.low
+        self._grown = {hashed: own for hashed, own in self._lists.items() if low(hashed) > 0.0}
+        self._since = {hashed: self._since[hashed] for hashed in self._grown}
         self._due = 2 * self.messages
         self.plans += 1
 

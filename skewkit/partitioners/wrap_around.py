@@ -17,26 +17,41 @@ from skewkit.partitioners.checks import Floats, non_negative
 _SLIVER = 1e-12  # a cut this close to the border of a key, as a share of all weight, is moved to the border
 
 
-def water_level(volume: float, loads: Floats) -> float:
-    """Return the level L with sum(max(0, L - loads)) == volume, for a volume of zero or more.
+def water_level(volume: float, loads: Floats, capacities: Floats | None = None) -> float:
+    """Return the level L with sum(max(0, L * capacities - loads)) == volume, for a volume of zero or more.
+
+    Without capacities every worker has 1.
 
     >>> import numpy as np
     >>> water_level(4.0, np.array([0.0, 1.0, 9.0]))
     2.5
+    >>> water_level(4.0, np.array([0.0, 1.0, 9.0]), np.array([3.0, 1.0, 1.0]))
+    1.25
     """
-    ground = np.sort(loads)
-    count = np.arange(1, ground.size + 1)
-    level = ground[0] + (volume + np.cumsum(ground - ground[0])) / count
+    if capacities is None:
+        ground = np.sort(loads)
+        width = np.arange(1, ground.size + 1)
+        held = np.cumsum(ground - ground[0])
+    else:
+        ground = loads / capacities
+        order = np.argsort(ground, kind="stable")
+        ground, widths = ground[order], capacities[order]
+        width = np.cumsum(widths)
+        held = np.cumsum((ground - ground[0]) * widths)
+    level = ground[0] + (volume + held) / width
     # With the k lowest workers under water the level is level[k-1]; take the first that stays below the next.
     dry = np.flatnonzero(level[:-1] <= ground[1:])
     return float(level[dry[0] if dry.size else -1])
 
 
-def wrap_around(weights: Sequence[float], loads: Floats) -> list[list[tuple[int, float]]]:
+def wrap_around(
+    weights: Sequence[float], loads: Floats, capacities: Floats | None = None
+) -> list[list[tuple[int, float]]]:
     """Pour the keys one after another into the workers' room below the common level.
 
     The level L is where sum(max(0, L - loads)) equals the sum of the weights. Workers are filled in the order
-    of their indices, and a key is cut only where a worker is full.
+    of their indices, and a key is cut only where a worker is full. With capacities a worker is full at L times
+    its capacity.
 
     * Parts of a key sum to its weight, and no worker ends above L (both up to rounding); a worker that
       starts above L gets nothing but keys of weight zero.
@@ -48,6 +63,7 @@ def wrap_around(weights: Sequence[float], loads: Floats) -> list[list[tuple[int,
     Args:
         weights: (keys,) weights of the heavy keys, heaviest first (any order is accepted and kept).
         loads: (workers,) load that each worker has already, in the same unit.
+        capacities: (workers,) above zero; 1 each by default.
 
     Returns:
         For every key the list of (worker, part of the weight).
@@ -61,6 +77,8 @@ def wrap_around(weights: Sequence[float], loads: Floats) -> list[list[tuple[int,
     [[(0, 3.0), (1, 3.0)], [(2, 2.0)]]
     >>> wrap_around([5.0, 3.0], np.array([0.0, 10.0, 0.0]))
     [[(0, 4.0), (2, 1.0)], [(2, 3.0)]]
+    >>> wrap_around([6.0, 2.0], np.array([0.0, 0.0]), np.array([3.0, 1.0]))
+    [[(0, 6.0)], [(1, 2.0)]]
     """
     items = non_negative("weights", weights)
     ground = non_negative("loads", loads)
@@ -69,16 +87,22 @@ def wrap_around(weights: Sequence[float], loads: Floats) -> list[list[tuple[int,
     result: list[list[tuple[int, float]]] = [[] for _ in range(items.size)]
     positive = np.flatnonzero(items)
     if positive.size:
-        keys, workers, parts = _pour(items[positive], ground - ground.min())
+        if capacities is None:
+            keys, workers, parts = _pour(items[positive], ground - ground.min(), None)
+        else:
+            floor = float((ground / capacities).min())
+            keys, workers, parts = _pour(items[positive], np.maximum(0.0, ground - floor * capacities), capacities)
         for key, worker, part in zip(positive[keys].tolist(), workers.tolist(), parts.tolist(), strict=True):
             result[key].append((worker, part))
-    emptiest = np.argsort(ground, kind="stable")
+    emptiest = np.argsort(ground if capacities is None else ground / capacities, kind="stable")
     for turn, key in enumerate(np.flatnonzero(items == 0.0).tolist()):
         result[key].append((int(emptiest[turn % ground.size]), 0.0))
     return result
 
 
-def _pour(weights: Floats, ground: Floats) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp], Floats]:
+def _pour(
+    weights: Floats, ground: Floats, capacities: Floats | None
+) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp], Floats]:
     """Return (key, worker, part) as three arrays: positive weights over loads of which the least is zero.
 
     Keys and workers both cut the line 0..total into intervals; every interval between two neighbouring cuts
@@ -86,7 +110,8 @@ def _pour(weights: Floats, ground: Floats) -> tuple[npt.NDArray[np.intp], npt.ND
     """
     ends = np.cumsum(weights)
     total = float(ends[-1])
-    room = np.maximum(0.0, water_level(total, ground) - ground)
+    level = water_level(total, ground, capacities)
+    room = np.maximum(0.0, (level if capacities is None else level * capacities) - ground)
     open_workers = np.flatnonzero(room > _SLIVER * total)
     if open_workers.size == 0:  # so little weight that a share of it rounds to zero
         open_workers, room = np.array([ground.argmin()]), np.full(ground.size, total)

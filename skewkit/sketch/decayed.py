@@ -81,12 +81,25 @@ class Decayed(Generic[S]):
         """Whether the epoch is full: the next message decays the weights before it is counted."""
         return self._left == 0
 
+    @property
+    def left(self) -> int:
+        """Messages until the epoch is full."""
+        return self._left
+
+    def counted(self, messages: int) -> None:
+        """Take notice that messages of this epoch were counted in another form of the sketch."""
+        self._left -= messages
+
+    def turned(self) -> None:
+        """Take notice that another form of the sketch was scaled: a new epoch begins."""
+        self.epochs += 1
+        self._left = self.epoch
+
     def _turn(self) -> None:
         """Begin a new epoch if the present one is full."""
         if self._left == 0:
             self.sketch.scale(self.alpha)
-            self.epochs += 1
-            self._left = self.epoch
+            self.turned()
 
     def add(self, key: Any, weight: float = 1.0) -> float:
         """Count `weight` for `key` and return what `add` of the sketch returns."""

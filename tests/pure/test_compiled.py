@@ -33,6 +33,22 @@ SHORT = {
     "w_choices": {"capacity": 9},
     "round_robin": {"capacity": 9},
     "bounded_hash": {"points": 3},
+    "fish": {"epoch": 20, "points": 3, "interval": 4.0, "capacity": 9},
+    "posg": {"window": 2, "tolerance": 0.5},
+    "consistent": {"virtual": 3, "slot": 5.0},
+}
+LEARNERS = {
+    "wrap": {"learn": True},
+    "wrap, fitted": {"learn": True},
+    "fish": {},
+    "fish, margin": {"margin": 2.0},
+    "fish, all": {"hot_rule": "all", "alpha": 0.0},
+    "fish, optimal": {"hot_rule": "optimal", "points": 0, "alpha": 1.0},
+    "fish, load": {"assignment": "load", "margin": 1.0},
+    "posg": {},
+    "posg, early": {"early": 4},
+    "posg, pooled": {"early": 4, "pooled": True},
+    "consistent": {},
 }
 every_scheme = pytest.mark.parametrize("name", PARTITIONERS)
 some = settings(max_examples=30, deadline=None)
@@ -50,7 +66,7 @@ def state(p):
     """Return all that decides the next routes, sketch included."""
     sketch = getattr(p, "_sketch", None)
     counters = None if sketch is None else (list(sketch), sketch.total, sketch.floor)
-    lists = getattr(p, "_lists", None) if p.name == "wrap" else None
+    lists = (p._lists, p._since) if p.name == "wrap" else None
     return p.loads.tolist(), p.messages, p.plans, counters, lists, [p.choices(key) for key in range(31)]
 
 
@@ -128,6 +144,73 @@ def test_fitted_schemes_too(name, stream, amounts, profile, workers, cuts):
     for number, (a, b) in enumerate(itertools.pairwise(borders)):
         with compiled.forced(number % 2 == 0):
             assert mixed.route_many(stream[a:b], own[a:b]).tolist() == expected[a:b]
+    assert state(one) == state(fast) == state(mixed)
+
+
+@pytest.mark.parametrize("case", LEARNERS)
+@some
+@given(
+    stream=keys,
+    amounts=st.one_of(st.none(), weights),
+    workers=st.sampled_from([1, 2, 3, 7, 50]),
+    cuts=st.sets(st.integers(0, 200)),
+    lag=st.integers(0, 40),
+    times=st.lists(st.floats(0, 9), min_size=200, max_size=200),
+)
+def test_reports_between_the_calls(case, stream, amounts, workers, cuts, lag, times):
+    """All but the last `lag` messages are done before the next call; so every state of a scheme is met."""
+    name = case.partition(",")[0]
+    options = {**SHORT[name], **LEARNERS[case]}
+    one, fast, mixed = (PARTITIONERS[name](workers=workers, seed=3, **options) for _ in range(3))
+    if case.endswith("fitted"):
+        one, fast, mixed = one.fit(stream), fast.fit(stream), mixed.fit(stream)
+    own = [1.0] * len(stream) if amounts is None else amounts[: len(stream)]
+    borders = [0, *sorted(c for c in cuts if c < len(stream)), len(stream)]
+    routes, done = [], 0
+    for number, (a, b) in enumerate(itertools.pairwise(borders)):
+        expected = [one.route(key, weight) for key, weight in zip(stream[a:b], own[a:b], strict=True)]
+        with compiled.forced(True):
+            assert fast.route_many(stream[a:b], own[a:b]).tolist() == expected
+        with compiled.forced(number % 2 == 0):
+            assert mixed.route_many(stream[a:b], own[a:b]).tolist() == expected
+        mixed = pickle.loads(pickle.dumps(mixed))
+        routes += expected
+        while done < len(routes) - lag:
+            for p in (one, fast, mixed):
+                p.observe(routes[done], stream[done], times[done], float(done))
+            done += 1
+    assert state(one) == state(fast) == state(mixed)
+
+
+@some
+@given(
+    stream=keys,
+    amounts=st.one_of(st.none(), weights),
+    capacities=st.lists(st.floats(0.1, 10), min_size=1, max_size=9),
+    fitted=st.booleans(),
+    cuts=st.sets(st.integers(0, 200)),
+    times=st.lists(st.floats(0, 9), min_size=50, max_size=50),
+)
+def test_capacities_given_and_learned_too(stream, amounts, capacities, fitted, cuts, times):
+    own = [1.0] * len(stream) if amounts is None else amounts[: len(stream)]
+    one, fast, mixed = (
+        PARTITIONERS["wrap"](workers=len(capacities), seed=3, capacities=capacities, learn=True, **SHORT["wrap"])
+        for _ in range(3)
+    )
+    for p in (one, fast, mixed):
+        if fitted:
+            p.fit(stream)
+    borders = [0, *sorted(c for c in cuts if c < len(stream)), len(stream)]
+    for number, (a, b) in enumerate(itertools.pairwise(borders)):
+        expected = [one.route(key, weight) for key, weight in zip(stream[a:b], own[a:b], strict=True)]
+        with compiled.forced(True):
+            assert fast.route_many(stream[a:b], own[a:b]).tolist() == expected
+        with compiled.forced(number % 2 == 0):
+            assert mixed.route_many(stream[a:b], own[a:b]).tolist() == expected
+        mixed = pickle.loads(pickle.dumps(mixed))
+        for p in (one, fast, mixed):
+            for turn in range(32 * len(capacities)):
+                p.observe(turn % len(capacities), 1, times[(turn + number) % 50], float(number))
     assert state(one) == state(fast) == state(mixed)
 
 
