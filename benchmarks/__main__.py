@@ -1,9 +1,9 @@
-"""Run the benchmarks: `python -m benchmarks [join|joinshapes|window|partitioners|balance] [--rows N] [--runs N]`."""
+"""Run the benchmarks: `python -m benchmarks [join|joinshapes|window|groups|partitioners|balance] [--rows N] [--runs N]`."""
 
 import argparse
 from importlib import import_module
 
-BENCHMARKS = ("join", "joinshapes", "window", "partitioners", "balance")
+BENCHMARKS = ("join", "joinshapes", "window", "groups", "partitioners", "balance")
 
 parser = argparse.ArgumentParser(description=__doc__)
 parser.add_argument("names", nargs="*", default=list(BENCHMARKS), help=f"of {', '.join(BENCHMARKS)}")
