@@ -48,9 +48,7 @@ def grouped(frame: DataFrame, name: str) -> DataFrame:
     groups = skewkit.skew_groupby(frame, "Country")
     if name == "whole":
         return groups.applyInPandas(revenue, SCHEMA)
-    return groups.applyInPandas(
-        revenue, SCHEMA, merge=together, order_by="InvoiceDate" if name == "ordered" else None
-    )
+    return groups.applyInPandas(revenue, SCHEMA, merge=together, order_by="InvoiceDate" if name == "ordered" else None)
 
 
 def main(rows: int = 5_000_000, runs: int = 3, names: tuple[str, ...] = NAMES) -> None:

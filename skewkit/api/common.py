@@ -39,12 +39,12 @@ def check_frame(df: object, what: str) -> DataFrame:
     return df  # type: ignore[return-value]
 
 
-def check_batch(df: DataFrame, what: str) -> None:
-    """Refuse a stream."""
+def check_batch(df: DataFrame, what: str, otherwise: str = "") -> None:
+    """Refuse a stream; `otherwise` says what to use where `foreachBatch` is not enough."""
     if df.isStreaming:
         raise UnsupportedError(
             f"{what} takes batch frames and this one is a stream; use it inside foreachBatch, where every "
-            "micro-batch is a batch frame"
+            f"micro-batch is a batch frame{otherwise}"
         )
 
 

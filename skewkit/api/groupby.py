@@ -65,7 +65,7 @@ def skew_groupby(
     True
     """
     check_frame(df, "skew_groupby")
-    check_batch(df, "skew_groupby")
+    check_batch(df, "skew_groupby", "; for groups that go on over micro-batches use df.groupBy with a watermark")
     settings = settings_of(df)
     check_strategy(strategy, ("auto", "native", *SCHEMES))
     n = check_partitions(df, partitions)

@@ -34,7 +34,6 @@ class Chunking:
     width: int
     keys: tuple[int, ...]
     heavy: int
-    group: int
     most_rows: int
     most_bytes: int
     out: tuple[str, str, str, str]
@@ -79,8 +78,17 @@ def on_chunks(func: GroupFunction, how: Chunking) -> Callable[[Iterator[Batch]],
             for result in _results(func, table, how):
                 yield _packed(table, result, number, how)
                 number += 1
+            del table
+            _release()
 
     return chunks
+
+
+def _release() -> None:
+    """Give back what Arrow keeps of freed memory: over many sub-groups it would add up to several of them."""
+    import pyarrow as pa
+
+    pa.default_memory_pool().release_unused()
 
 
 def _as_read(batches: Iterator[Batch], how: Chunking) -> Iterator[Table]:
@@ -217,9 +225,9 @@ def _series(table: Table, how: Chunking) -> list[Any]:
 def _packed(table: Table, result: tuple[Any, Any], number: int, how: Chunking) -> Batch:
     import pyarrow as pa
 
-    group = table.column(how.group)[0].as_py()
+    group = table.column(how.heavy)[0].as_py()
     place = 0 if how.block is None else table.column(how.block)[0].as_py()
     values = [group, place, number, pickle.dumps(result, protocol=pickle.HIGHEST_PROTOCOL)]
-    types = [pa.int64(), pa.int32(), pa.int32(), pa.binary()]
+    types = [pa.int32(), pa.int32(), pa.int32(), pa.binary()]
     arrays = [pa.array([value], type_) for value, type_ in zip(values, types, strict=True)]
     return pa.RecordBatch.from_arrays(arrays, list(how.out))

@@ -37,7 +37,7 @@ class GroupMap:
     merge: GroupFunction | None = None
     arrow: bool = False
     most_rows: int = 1_000_000
-    most_bytes: int = 1 << 24
+    most_bytes: int = 1 << 23
 
     def over(self, df: DataFrame, keys: Sequence[Column], func: GroupFunction | None = None) -> DataFrame:
         """Apply the function, or another of its kind and schema, to the groups of a frame."""
@@ -88,6 +88,7 @@ def apply_in_parts_where_read(
     hot = marked.where(heavy >= 0)
     if row_hash is not None:
         hot = place(with_partition(hot, plan, names, row_hash), plan.partitions, F.col(names("partition")))
+    hot = hot.drop(names("hash"), names("partition"), names("row"))
     parts = _parts(hot, keys, len(df.columns), names, task)
     return task.over(cold, keys.columns).unionAll(_merged(parts, names, task))
 
@@ -129,7 +130,6 @@ def _parts(hot: DataFrame, keys: Keys, width: int, names: Names, task: GroupMap)
         width=width,
         keys=tuple(columns.index(found[f"part{i}"]) for i in range(len(keys.columns))),
         heavy=columns.index(names("heavy")),
-        group=columns.index(names("hash")),
         most_rows=max(1, task.most_rows),
         most_bytes=max(1, task.most_bytes),
         out=_out(names),
@@ -139,7 +139,7 @@ def _parts(hot: DataFrame, keys: Keys, width: int, names: Names, task: GroupMap)
         tie=columns.index(names("tie")) if ordered else None,
         block=columns.index(names("block")) if ordered else None,
     )
-    types = ("bigint", "int", "int", "binary")
+    types = ("int", "int", "int", "binary")
     schema = ", ".join(f"{quoted(name)} {type_}" for name, type_ in zip(how.out, types, strict=True))
     return rows.mapInArrow(on_chunks(task.func, how), schema)
 
