@@ -1,4 +1,4 @@
-"""Run the benchmarks: `python -m benchmarks [join|joinshapes|window|groups|partitioners|balance] [--rows N] [--runs N]`."""
+"""Run the benchmarks: `python -m benchmarks [names] [--rows N] [--runs N]`, all of them where no name is given."""
 
 import argparse
 from importlib import import_module

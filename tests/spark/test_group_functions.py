@@ -1,5 +1,6 @@
 """Group functions with a merge see bounded sub-groups of hot keys, and plain Spark's rows come out."""
 
+import itertools
 import math
 from pathlib import Path
 
@@ -78,7 +79,7 @@ KEYS = {
     "nan and null": (["if(id % 5 < 3, double('NaN'), if(id % 5 = 3, null, id)) a"], ["a"]),
     "composite": (["if(id % 5 < 3, 'hot', string(id)) a", "if(id % 7 > 0, null, id) b"], ["a", "b"]),
     "struct": (["struct(if(id % 5 < 4, 1, id) x, id % 2 y) a"], ["a"]),
-    "computed": (["if(id % 5 < 4, 0, id) a"], [F.col("a") + 1]),
+    "computed": (["if(id % 5 < 4, 0, id) a"], lambda: [F.col("a") + 1]),
     "column twice": (["if(id % 5 < 4, 0, id) a", "id twin", "-id twin"], ["a"]),
     "timestamp and decimal": (["timestamp_seconds(id % 3) a", "cast(id % 2 as decimal(5, 2)) b"], ["a", "b"]),
 }
@@ -87,6 +88,7 @@ KEYS = {
 @pytest.mark.parametrize("keys", KEYS)
 def test_keys(spark, keys):
     columns, by = KEYS[keys]
+    by = by() if callable(by) else by
     df = spark.range(200, numPartitions=3).selectExpr(*columns, "id v")
     plain = df.groupBy(*by).applyInPandas(totals, TOTALS)
     groups = skewkit.skew_groupby(df, *by, strategy="wrap", partitions=3)
@@ -187,17 +189,17 @@ def test_sessions_along_an_order(spark, skewed, adaptive, frame):
 
 
 ORDERS = {
-    "ties": ([F.col("t")], lambda t: t),
-    "descending": ([F.desc("t")], lambda t: [-each for each in t]),
-    "two columns": (["t", "v"], lambda t: t),
-    "nulls last": ([F.asc_nulls_last("nt")], lambda t: t),
-    "a struct": ([F.struct("t")], lambda t: t),
+    "ties": (lambda: [F.col("t")], lambda t: t),
+    "descending": (lambda: [F.desc("t")], lambda t: [-each for each in t]),
+    "two columns": (lambda: ["t", "v"], lambda t: t),
+    "nulls last": (lambda: [F.asc_nulls_last("nt")], lambda t: t),
+    "a struct": (lambda: [F.struct("t")], lambda t: t),
 }
 
 
 @pytest.mark.parametrize("order", ORDERS)
 def test_ranges_are_consecutive_and_merged_in_order(spark, order):
-    by, key = ORDERS[order]
+    by, key = ORDERS[order][0](), ORDERS[order][1]
     df = spark.range(2000, numPartitions=3).selectExpr(
         "if(id % 4 < 3, 0, id) k", "cast(hash(id) % 50 as int) t", "nullif(hash(id) % 50, 7) nt", "id v"
     )
@@ -227,7 +229,7 @@ def test_ranges_are_consecutive_and_merged_in_order(spark, order):
         rank = {row.v: i for i, row in enumerate(df.where("k = 0").orderBy(*by).collect())}
         assert [rank[v] for v in hot.v] == list(range(len(truth)))
     else:
-        assert all(a[-1] < b[0] for a, b in zip(parts, parts[1:], strict=False)), "no tie is cut"
+        assert all(a[-1] < b[0] for a, b in itertools.pairwise(parts)), "no tie is cut"
 
 
 def test_the_ordered_form_reads_one_exchange(facts, connect):
