@@ -72,7 +72,8 @@ def apply_function(group: Grouping, given: Functions) -> DataFrame:
     if not given.plain:
         return remember(native, group.native("functions of iterators see their group as plain Spark has it"))
     found = group.measured(inputs=given.merge is not None and by is None)
-    choice = group.decide(found, divisible=given.merge is not None)
+    most = group.settings.group_rows if given.merge is not None else float("inf")
+    choice = group.decide(found, divisible=given.merge is not None, most_rows=most)
     if choice.strategy == "native" or choice.plan is None:
         return remember(native, choice)
     if given.merge is None:

@@ -145,7 +145,8 @@ class SkewGroupedData:
           for them, without those that were empty: once per hot key, be there one sub-group or many. It must return
           what `func` on the whole group would have returned. Where no sub-group has a result, the key has none.
         * A sub-group has at most `spark.skewkit.groupRows` rows and about `spark.skewkit.groupBytes` bytes (as
-          Arrow data; pandas may take several times as many). Nothing holds a hot group as a whole.
+          Arrow data; pandas may take several times as many). Nothing holds a hot group as a whole, and a group of more
+          than `groupRows` rows is cut even where the load is level.
         * Groups that are not hot go through `func` alone, just as under plain Spark. Which keys are hot follows from
           the profile, and where a group is cut from the frame's partitions: the result must not depend on either.
         * The sub-groups of a key are any rows of it, in no fixed order; with `order_by`, they are consecutive ranges

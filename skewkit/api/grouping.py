@@ -50,8 +50,11 @@ class Grouping:
             return Found(self.profile)
         return measured([(self.seen, self.keys)], self.partitions, self.settings, **wanted)[0]
 
-    def decide(self, found: Found, *, divisible: bool = True) -> Choice:
-        """Plan, and say whether the plan pays; `divisible` says whether a group may be cut."""
+    def decide(self, found: Found, *, divisible: bool = True, most_rows: float = float("inf")) -> Choice:
+        """Plan, and say whether the plan pays; `divisible` says whether a group may be cut.
+
+        A heavy group of more than `most_rows` is cut however level the load is, because a worker would hold it whole.
+        """
         known = found.profile
         scheme = self._scheme(divisible, known.named)
         load = group_load(known, divisible=divisible)
@@ -66,6 +69,10 @@ class Grouping:
                 f"the values repeat ({found.distinct:.2%} of the rows have a new one), so Spark's own partial sets "
                 "are small"
             )
+        largest = max((h.weight for h in plan.heavy), default=0.0)
+        if cold is not None and known.weight is None and largest > most_rows:
+            reason = f"a group of {largest:,.0f} rows would be held in one Python worker; parts have {most_rows:,}"
+            return self.choice(scheme, reason, known, plan)
         if cold is not None:
             return self.choice("native", cold, known, plan)
         return self.choice(scheme, hot_reason(plan), known, plan)

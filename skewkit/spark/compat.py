@@ -51,7 +51,11 @@ def default_partitions(spark: SparkSession) -> int:
 
 
 def tasks_at_a_time(spark: SparkSession) -> int | None:
-    """Return how many partitions Spark gives a frame by default, one per core as a rule; None if it is not seen."""
+    """Return how many partitions Spark gives a frame by default, one per core as a rule; None if it is not seen.
+
+    >>> tasks_at_a_time(spark)
+    2
+    """
     found = re.search(r"splits=Some\((\d+)\)|splits=(\d+)", explained(spark.range(1)))
     return int(found.group(1) or found.group(2)) if found else None
 
