@@ -114,7 +114,8 @@ def test_functions_see_what_spark_shows_them(spark):
         values = [[type(value).__name__, repr(value)] for column in range(15) for value in frame.iloc[:, column]]
         return pd.DataFrame({"seen": [repr((key, list(frame.columns), list(map(str, frame.dtypes)), values))]})
 
-    ours = skewkit.skew_groupby(df, "k", strategy="wrap").applyInPandas(shown, "seen string", merge=lambda parts: parts)
+    groups = skewkit.skew_groupby(df, "k", strategy="wrap", partitions=1)
+    ours = groups.applyInPandas(shown, "seen string", merge=lambda parts: parts)
     assert_same_rows(ours, df.groupBy("k").applyInPandas(shown, "seen string"))
 
 
