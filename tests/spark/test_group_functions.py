@@ -154,13 +154,13 @@ def test_merge_runs_once_for_a_hot_key_with_one_sub_group(spark):
 
 
 def test_large_groups_are_cut_even_where_the_load_is_level(spark, facts):
-    groups = skewkit.skew_groupby(facts, "k", partitions=4)
-    with conf(spark, "spark.skewkit.minStraggler", "100"):
-        small = groups.applyInPandas(totals, TOTALS, merge=add_up)
-        assert "strategy   native" in skewkit.explain(small)
-    with conf(spark, "spark.skewkit.minStraggler", "100"), conf(spark, "spark.skewkit.groupRows", "1000"):
-        groups = skewkit.skew_groupby(facts, "k", partitions=4)
-        assert "held in one Python worker" in skewkit.explain(groups.applyInPandas(totals, TOTALS, merge=add_up))
+    def explained_with(rows):
+        with conf(spark, "spark.skewkit.minStraggler", "100"), conf(spark, "spark.skewkit.groupRows", rows):
+            groups = skewkit.skew_groupby(facts, "k", partitions=4)
+            return skewkit.explain(groups.applyInPandas(totals, TOTALS, merge=add_up))
+
+    assert "strategy   native" in explained_with("2000")
+    assert "held in one Python worker" in explained_with("1000")
 
 
 def test_keys_without_results_have_none(facts):
