@@ -1,9 +1,9 @@
-"""Run benchmarks: `python -m benchmarks [join|joinshapes|window|partitioners|balance|cures] [--rows N] [--runs N]`."""
+"""Run the benchmarks: `python -m benchmarks [names] [--rows N] [--runs N]`, all of them where no name is given."""
 
 import argparse
 from importlib import import_module
 
-BENCHMARKS = ("join", "joinshapes", "window", "partitioners", "balance", "cures")
+BENCHMARKS = ("join", "joinshapes", "window", "groups", "partitioners", "balance", "cures")
 
 parser = argparse.ArgumentParser(description=__doc__)
 parser.add_argument("names", nargs="*", default=list(BENCHMARKS), help=f"of {', '.join(BENCHMARKS)}")

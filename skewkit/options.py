@@ -29,7 +29,8 @@ class Settings:
     broadcast_rows: int = _setting("broadcastRows", 100_000, "broadcast_head: most rows of the broadcast")
     broadcast_bytes: int = _setting("broadcastBytes", 64 << 20, "broadcast_head: most bytes of the broadcast")
     hash_join_rows: int = _setting("hashJoinRows", 2_000_000, "salt: most rows a partition to build a hash table of")
-    group_rows: int = _setting("groupRows", 1_000_000, "applyInPandas with merge: most rows of a sub-group")
+    group_rows: int = _setting("groupRows", 1_000_000, "group functions with merge: most rows of a sub-group")
+    group_bytes: int = _setting("groupBytes", 1 << 23, "group functions with merge: most Arrow bytes of a sub-group")
     sample_rows: int = _setting("sampleRows", 10_000, "skew_profile: rows to sample per partition of the plan")
     check_functions: bool = _setting("checkFunctions", True, "try group functions on made-up rows before a job")
 

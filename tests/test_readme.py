@@ -26,6 +26,7 @@ def tables(spark):
         "cast(id % 5 as int) Quantity",
         "id % 100 / 100 UnitPrice",
         "'I' || id div 3 InvoiceNo",
+        "timestamp_ntz'2011-01-01' + make_dt_interval(0, 0, int(id)) InvoiceDate",
     )
     customers = spark.range(1, 3000).selectExpr("'C' || id CustomerID", "id AS since")
     return {"spark": spark, "lines": lines, "customers": customers}

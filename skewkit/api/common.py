@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from pyspark.errors import AnalysisException, PySparkException, PySparkTypeError
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import DataFrame
 
 from skewkit.errors import (
     ArgumentError,
@@ -39,12 +39,12 @@ def check_frame(df: object, what: str) -> DataFrame:
     return df  # type: ignore[return-value]
 
 
-def check_batch(df: DataFrame, what: str) -> None:
-    """Refuse a stream."""
+def check_batch(df: DataFrame, what: str, otherwise: str = "") -> None:
+    """Refuse a stream; `otherwise` says what to use where `foreachBatch` is not enough."""
     if df.isStreaming:
         raise UnsupportedError(
             f"{what} takes batch frames and this one is a stream; use it inside foreachBatch, where every "
-            "micro-batch is a batch frame"
+            f"micro-batch is a batch frame{otherwise}"
         )
 
 
@@ -160,14 +160,12 @@ def stale_note(profile: KeyProfile, partitions: int) -> tuple[str, ...]:
     )
 
 
-def measured(
-    sides: Sequence[tuple[Seen, Keys]], partitions: int, settings: Settings, values: Sequence[Column] = ()
-) -> list[Found]:
+def measured(sides: Sequence[tuple[Seen, Keys]], partitions: int, settings: Settings, **wanted: Any) -> list[Found]:
     """Profile one or two frames in one query, from samples sized for the number of partitions.
 
-    With `values`, the distinct values of these columns of the first frame are estimated, too.
+    `wanted` is what else to measure of the first frame: fields of `skewkit.spark.profiling.Task`.
     """
-    wanted = settings.sample_rows * partitions
-    tasks = [Task(seen.frame, keys, auto_fraction(seen.rows, wanted)) for seen, keys in sides]
-    tasks[0] = replace(tasks[0], values=tuple(values))
-    return profile(tasks, partitions, wanted)
+    rows = settings.sample_rows * partitions
+    tasks = [Task(seen.frame, keys, auto_fraction(seen.rows, rows)) for seen, keys in sides]
+    tasks[0] = replace(tasks[0], **wanted)
+    return profile(tasks, partitions, rows)

@@ -1,20 +1,49 @@
-"""What `SkewGroupedData.agg` was asked for: the aggregate calls, how each splits, and whether that pays."""
+"""`SkewGroupedData.agg`: which aggregate calls it was asked for, how each splits, and whether that pays."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
 
+from pyspark.errors import AnalysisException
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from skewkit.api.common import analysed, first_line
+from skewkit.api.grouping import Grouping
 from skewkit.errors import ArgumentError, ArgumentTypeError
-from skewkit.spark.aggregates import AggregatePlan, inputs_of
+from skewkit.spark.aggregates import AggregatePlan, aggregate, inputs_of
 from skewkit.spark.calls import Reading, read_aggregates
 from skewkit.spark.compat import is_column
+from skewkit.spark.frames import remember
 from skewkit.spark.splits import SPLITS, split_of
 
 _DICT_NAMES = {"average": "avg", "size": "count"}
+
+
+def grouped_aggregates(group: Grouping, exprs: Sequence[Any]) -> DataFrame:
+    """Return one row per key with the aggregates."""
+    check_aggregates(exprs)
+    native = analysed(lambda: group.df.groupBy(*group.keys.columns).agg(*exprs), SPLITS)
+    if group.strategy == "native":
+        return remember(native, group.native())
+    asked = len(exprs[0]) if isinstance(exprs[0], dict) else len(exprs)
+    if len(native.columns) != len(group.keys.names) + asked:
+        return remember(native, group.native("the result has not one column per key and aggregate"))
+    plan = read_plan(group.df, exprs)
+    if isinstance(plan, str):
+        return remember(native, group.native(plan))
+    if group.strategy == "auto" and not plan.pays:
+        return remember(native, group.native(plan.why_not))
+    choice = group.decide(group.measured(values=tuple(plan.values)))
+    if choice.strategy == "native" or choice.plan is None:
+        return remember(native, choice)
+    row_hash = plan.values[0] if plan.salted_by else group.salt(plan.inputs.columns)
+    try:
+        frame = aggregate(group.df, group.keys, choice.plan, plan, row_hash, native.schema)
+    except AnalysisException as error:
+        return remember(native, group.native(f"Spark does not take the split form: {first_line(error)}"))
+    return remember(frame, choice)
 
 
 def check_aggregates(exprs: Sequence[Any]) -> None:

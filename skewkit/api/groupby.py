@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from pyspark.errors import AnalysisException
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import Column, DataFrame, GroupedData
 from pyspark.sql import functions as F
 from pyspark.sql.types import NumericType, StructType
 
@@ -16,33 +15,17 @@ from skewkit.api.common import (
     check_frame,
     check_partitions,
     check_strategy,
-    first_line,
     given_profile,
-    measured,
     settings_of,
-    stale_note,
 )
-from skewkit.api.groupagg import check_aggregates, read_plan
-from skewkit.api.groupfunction import check_arguments, check_function, is_plain
+from skewkit.api.groupagg import grouped_aggregates
+from skewkit.api.groupapply import Functions, OrderLike, apply_cogroup, apply_function, cogrouped
+from skewkit.api.grouping import Grouping
 from skewkit.errors import ArgumentError, UnsupportedError
-from skewkit.options import Settings
-from skewkit.plan.choice import Choice, cold_reason, hot_reason
-from skewkit.plan.keyplan import KeyPlan, key_plan
-from skewkit.plan.load import group_load
 from skewkit.plan.profile import KeyProfile
 from skewkit.plan.rehash import rehashed
 from skewkit.plan.schemes import SCHEMES
-from skewkit.spark.aggregates import aggregate
-from skewkit.spark.compat import conf_reader
-from skewkit.spark.frames import remember
-from skewkit.spark.grouping import apply, placed
-from skewkit.spark.keys import Keys, find_keys, quoted
-from skewkit.spark.route import salt
-from skewkit.spark.seen import Seen
-from skewkit.spark.splits import SPLITS
-
-_BY_NAME = "spark.sql.legacy.execution.pandas.groupedMap.assignColumnsByName"
-AQE_NOTE = "adaptive execution never splits a group-by, so it would not help"
+from skewkit.spark.keys import find_keys, quoted
 
 
 def skew_groupby(
@@ -82,7 +65,7 @@ def skew_groupby(
     True
     """
     check_frame(df, "skew_groupby")
-    check_batch(df, "skew_groupby")
+    check_batch(df, "skew_groupby", "; for groups that go on over micro-batches use df.groupBy with a watermark")
     settings = settings_of(df)
     check_strategy(strategy, ("auto", "native", *SCHEMES))
     n = check_partitions(df, partitions)
@@ -93,35 +76,20 @@ def skew_groupby(
     if why and strategy not in ("auto", "native"):
         raise UnsupportedError(f"strategy {strategy!r} is not possible here: {why}; use 'auto' or 'native'")
     if why:
-        return SkewGroupedData(df, found, "native", n, settings, None, why)
+        return SkewGroupedData(Grouping(df, found, "native", n, settings, None, why))
     known = given_profile(profile, heavy, found)
-    return SkewGroupedData(df, found, strategy, n, settings, rehashed(known, found.types) if known else None)
+    known = rehashed(known, found.types) if known else None
+    return SkewGroupedData(Grouping(df, found, strategy, n, settings, known))
 
 
 class SkewGroupedData:
     """What `skew_groupby` returns: the methods of `pyspark.sql.GroupedData` over hot keys."""
 
-    def __init__(
-        self,
-        df: DataFrame,
-        keys: Keys,
-        strategy: str,
-        partitions: int,
-        settings: Settings,
-        profile: KeyProfile | None = None,
-        native_because: str = "asked for",
-    ) -> None:
-        self._df = df
-        self._seen = Seen(df)
-        self._keys = keys
-        self._strategy = strategy
-        self._partitions = partitions
-        self._settings = settings
-        self._profile = profile
-        self._native_because = native_because
+    def __init__(self, group: Grouping) -> None:
+        self._group = group
 
     def __repr__(self) -> str:
-        return f"SkewGroupedData(keys={list(self._keys.names)}, strategy={self._strategy!r})"
+        return f"SkewGroupedData(keys={list(self._group.keys.names)}, strategy={self._group.strategy!r})"
 
     def agg(self, *exprs: Any) -> DataFrame:
         """Return one row per key with the aggregates, given as `GroupedData.agg` takes them.
@@ -137,28 +105,7 @@ class SkewGroupedData:
         Raises:
             ColumnNotFoundError: an aggregate names a column that is not in the frame.
         """
-        native = self._native_agg(exprs)
-        if self._strategy == "native":
-            return remember(native, self._choice("native", self._native_because))
-        if len(native.columns) != len(self._keys.names) + len(exprs[0] if isinstance(exprs[0], dict) else exprs):
-            return remember(native, self._choice("native", "the result has not one column per key and aggregate"))
-        plan = read_plan(self._df, exprs)
-        if isinstance(plan, str):
-            return remember(native, self._choice("native", plan))
-        if self._strategy == "auto" and not plan.pays:
-            return remember(native, self._choice("native", plan.why_not))
-        choice = self._decide(values=plan.values)
-        if choice.strategy == "native" or choice.plan is None:
-            return remember(native, choice)
-        if plan.salted_by:
-            row_hash = plan.values[0]
-        else:
-            row_hash = self._salt(plan.inputs.columns)
-        try:
-            frame = aggregate(self._df, self._keys, choice.plan, plan, row_hash, native.schema)
-        except AnalysisException as error:
-            return remember(native, self._choice("native", f"Spark does not take the split form: {first_line(error)}"))
-        return remember(frame, choice)
+        return grouped_aggregates(self._group, exprs)
 
     def count(self) -> DataFrame:
         """Return the number of rows per key, in a column `count`."""
@@ -187,102 +134,106 @@ class SkewGroupedData:
         func: Callable[..., Any],
         schema: StructType | str,
         merge: Callable[..., Any] | None = None,
+        *,
+        order_by: OrderLike | None = None,
     ) -> DataFrame:
         """Run a pandas function on every group; with `merge`, hot groups in parts.
 
         * Without `merge`, a group is never cut: `func` sees what it sees under `GroupedData.applyInPandas`.
-          Groups are placed so that the hot ones are apart.
-        * With `merge`, `func` runs on sub-groups of a hot key (at most about `spark.skewkit.groupRows` rows each)
-          and `merge` once per hot key, on one frame that holds what `func` returned for its sub-groups, in no
-          fixed order. It must return what `func` on the whole group would have returned. Groups that are not
-          hot go through `func` alone, just as under plain Spark.
+          Groups are placed so that the hot ones are apart, the largest first.
+        * With `merge`, `func` runs on sub-groups of a hot key, and `merge` on one frame that holds what it returned
+          for them, without those that were empty: once per hot key, be there one sub-group or many. It must return
+          what `func` on the whole group would have returned. Where no sub-group has a result, the key has none.
+        * A sub-group has at most `spark.skewkit.groupRows` rows and about `spark.skewkit.groupBytes` bytes (as
+          Arrow data; pandas may take several times as many). Nothing holds a hot group as a whole, and a group of more
+          than `groupRows` rows is cut even where the load is level.
+        * Groups that are not hot go through `func` alone, just as under plain Spark. Which keys are hot follows from
+          the profile, and where a group is cut from the frame's partitions: the result must not depend on either.
+        * The sub-groups of a key are any rows of it, in no fixed order; with `order_by`, they are consecutive ranges
+          of that order, sorted, rows that tie are in one of them, and `merge` sees their results in that order.
         * `func` and `merge` take (frame) or (key, frame), as in PySpark.
 
         Args:
             func: function of a pandas frame that returns a pandas frame.
             schema: what it returns, a `StructType` or a DDL string.
             merge: function that makes one result of the results of a hot key's sub-groups.
+            order_by: name, Column (`F.desc("t")`) or list of them, as in `Window.orderBy`, for functions that look
+                at neighbours, such as sessions and gaps; it needs a `merge`. Groups that are not hot come unsorted.
 
         Raises:
             SchemaError: `func` was tried on two made-up rows, before any job, and returned something else than a
                 frame with the columns of `schema` (`spark.skewkit.checkFunctions=false` leaves the trial out).
             ArgumentTypeError: `func` or `merge` is not a function of one or two arguments.
+            ArgumentError: Spark cannot read the schema, or there is an `order_by` and no `merge`.
+            ColumnNotFoundError: an order column is not in the frame.
+
+        >>> import pandas as pd
+        >>> df = spark.range(90).selectExpr("if(id < 60, 'hot', string(id)) AS k", "id AS v")
+        >>> def total(frame):
+        ...     return pd.DataFrame({"k": frame["k"].iloc[:1], "total": [frame["v"].sum()]})
+        >>> def add_up(parts):
+        ...     return parts.groupby("k", as_index=False).sum()
+        >>> grouped = skew_groupby(df, "k", strategy="wrap", partitions=4)
+        >>> grouped.applyInPandas(total, "k string, total bigint", merge=add_up).where("k = 'hot'").first().total
+        1770
         """
-        for what, function in (("func", func), ("merge", merge)):
-            if function is not None or what == "func":
-                check_arguments(what, function)
-        native = analysed(lambda: self._df.groupBy(*self._keys.columns).applyInPandas(func, schema))
-        if self._strategy == "native":
-            return remember(native, self._choice("native", self._native_because))
-        if self._settings.check_functions:
-            self._check(func, merge, native.schema)
-        if not is_plain(func) or (merge is not None and not is_plain(merge)):
-            return remember(
-                native, self._choice("native", "functions of iterators see their group as plain Spark has it")
-            )
-        choice = self._decide(divisible=merge is not None)
-        if choice.strategy == "native" or choice.plan is None:
-            return remember(native, choice)
-        at = placed(self._df, self._keys, choice.plan, self._salt())
-        frame = apply(at, choice.plan, func, native.schema, merge, self._settings.group_rows)
-        return remember(frame, choice)
+        return apply_function(self._group, Functions(func, schema, merge, order_by, arrow=False))
 
-    def _salt(self, first: Sequence[Column] = ()) -> Column:
-        return salt(self._df, self._keys, stored=self._seen.stored, first=first)
+    def applyInArrow(
+        self,
+        func: Callable[..., Any],
+        schema: StructType | str,
+        merge: Callable[..., Any] | None = None,
+        *,
+        order_by: OrderLike | None = None,
+    ) -> DataFrame:
+        """Run a function of Arrow tables on every group; with `merge`, hot groups in parts.
 
-    def _check(self, func: Callable[..., Any], merge: Callable[..., Any] | None, schema: StructType) -> None:
-        """Try the functions, unless Spark takes their columns by position, whatever they are called."""
-        if conf_reader(self._df.sparkSession)(_BY_NAME) != "false":
-            check_function(func, merge, self._df.schema, schema, self._keys.names)
+        All is as under `applyInPandas`, with `pyarrow.Table` in place of pandas frames and Arrow scalars in the key.
 
-    def _decide(self, *, divisible: bool = True, values: Sequence[Column] = ()) -> Choice:
-        """Profile if need be, plan, and say whether the plan pays; `values` are what sets would be cut by."""
-        known, distinct = self._profile, None
-        if known is None:
-            found = measured([(self._seen, self._keys)], self._partitions, self._settings, values)[0]
-            known, distinct = found.profile, found.distinct
-        scheme = self._scheme(divisible, known.named)
-        theta = 0.0 if known.named else None
-        plan = key_plan(group_load(known, divisible=divisible), self._partitions, scheme, theta=theta)
-        if self._strategy != "auto":
-            return self._choice(scheme, "asked for; " + hot_reason(plan), known, plan)
-        if known.named:
-            return self._choice(scheme, "these keys were named as hot", known, plan)
-        cold = cold_reason(plan, known, self._settings)
-        if cold is None and distinct is not None and distinct < self._settings.min_distinct:
-            cold = (
-                f"the values repeat ({distinct:.2%} of the rows have a new one), so Spark's own partial sets are small"
-            )
-        if cold is not None:
-            return self._choice("native", cold, known, plan)
-        return self._choice(scheme, hot_reason(plan), known, plan)
+        Raises:
+            UnsupportedError: this Spark has no `applyInArrow` (it came with 4.0).
+        """
+        if not hasattr(GroupedData, "applyInArrow"):
+            raise UnsupportedError("applyInArrow needs Spark 4.0 or later; use applyInPandas")
+        return apply_function(self._group, Functions(func, schema, merge, order_by, arrow=True))
 
-    def _scheme(self, divisible: bool, named: bool) -> str:
-        if self._strategy != "auto":
-            return self._strategy
-        if not divisible:
-            return "dkg"
-        return "w_choices" if named else "wrap"
-
-    def _choice(
-        self, strategy: str, reason: str, profile: KeyProfile | None = None, plan: KeyPlan | None = None
-    ) -> Choice:
-        title = f"group by {', '.join(self._keys.names)}, {self._partitions} partitions"
-        notes = [] if strategy == "native" else [AQE_NOTE]
-        if profile is not None:
-            notes += stale_note(profile, self._partitions)
-        return Choice(title, strategy, reason, profile, plan, notes=tuple(notes))
-
-    def _native_agg(self, exprs: Sequence[Any]) -> DataFrame:
-        check_aggregates(exprs)
-        return analysed(lambda: self._df.groupBy(*self._keys.columns).agg(*exprs), SPLITS)
+    def cogroup(self, other: SkewGroupedData) -> SkewCogroupedData:
+        """Pair the groups of two frames by key, for `applyInPandas`; the keys pair by position, as in PySpark."""
+        return SkewCogroupedData(*cogrouped(self._group, getattr(other, "_group", other)))
 
     def _shorthand(self, function: Callable[[Any], Column], name: str, columns: Sequence[str]) -> DataFrame:
         # Spark checks that the columns are numeric.
-        native = analysed(lambda: getattr(self._df.groupBy(*self._keys.columns), name)(*columns))
-        numeric = [f.name for f in self._df.schema.fields if isinstance(f.dataType, NumericType)]
+        native = analysed(lambda: getattr(self._group.df.groupBy(*self._group.keys.columns), name)(*columns))
+        numeric = [f.name for f in self._group.df.schema.fields if isinstance(f.dataType, NumericType)]
         if not columns and not numeric:
             raise ArgumentError(f"{name}() found no numeric column; name the columns")
-        named = native.columns[len(self._keys.names) :]
+        named = native.columns[len(self._group.keys.names) :]
         arguments = columns or [quoted(column) for column in numeric]
         return self.agg(*(function(x).alias(n) for x, n in zip(arguments, named, strict=True)))
+
+
+class SkewCogroupedData:
+    """What `SkewGroupedData.cogroup` returns: `pyspark.sql.PandasCogroupedOps` over hot keys."""
+
+    def __init__(self, left: Grouping, right: Grouping) -> None:
+        self._left, self._right = left, right
+
+    def __repr__(self) -> str:
+        return f"SkewCogroupedData(keys={list(self._left.keys.names)}, strategy={self._left.strategy!r})"
+
+    def applyInPandas(self, func: Callable[..., Any], schema: StructType | str) -> DataFrame:
+        """Run a function of two pandas frames on every pair of groups, as `PandasCogroupedOps` does.
+
+        * A group is never cut: `func` sees what it sees under plain Spark, once per key of either side.
+        * Pairs are placed so that the hot ones are apart, the largest first, by the rows of both sides.
+
+        Args:
+            func: function of (left, right) or (key, left, right) that returns a pandas frame.
+            schema: what it returns, a `StructType` or a DDL string.
+
+        Raises:
+            ArgumentTypeError: `func` is not a function of two or three arguments.
+            ArgumentError: Spark cannot read the schema.
+        """
+        return apply_cogroup(self._left, self._right, func, schema)

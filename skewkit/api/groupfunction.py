@@ -19,17 +19,18 @@ def is_plain(func: Callable[..., Any]) -> bool:
     return not any("Iterator" in str(hint) for hint in getattr(func, "__annotations__", {}).values())
 
 
-def check_arguments(what: str, func: object) -> None:
-    """Check that a group function can be called as func(frame) or func(key, frame).
+def check_arguments(what: str, func: object, *, frames: int = 1) -> None:
+    """Check that a group function can be called with its frames, or with the key and its frames.
 
     Raises:
-        ArgumentTypeError: it is no function, or takes neither one nor two arguments.
+        ArgumentTypeError: it is no function, or takes another number of arguments.
     """
     if not callable(func):
         raise ArgumentTypeError(f"{what} is {type(func).__name__} {func!r}; expected a function")
     count = len(inspect.getfullargspec(func).args)
-    if count not in (1, 2):
-        raise ArgumentTypeError(f"{what} {_name(func)} takes {count} arguments; expected (frame) or (key, frame)")
+    if count not in (frames, frames + 1):
+        shown = "frame" if frames == 1 else "left, right"
+        raise ArgumentTypeError(f"{what} {_name(func)} takes {count} arguments; expected ({shown}) or (key, {shown})")
 
 
 def check_function(
@@ -38,6 +39,8 @@ def check_function(
     rows: StructType,
     schema: StructType,
     keys: Sequence[str],
+    *,
+    arrow: bool = False,
 ) -> None:
     """Try a group function, and its merge, on made-up rows, two and one; compare what they return with the schema.
 
@@ -49,16 +52,22 @@ def check_function(
     """
     if not is_plain(func):
         return
-    trials = [_trial(func, fake_rows(rows, size), schema, keys) for size in (2, 1)]
+    trial = _arrow_trial if arrow else _trial
+    trials = [trial(func, fake_rows(rows, size), schema, keys) for size in (2, 1)]
     what, wrong = f"group function {_name(func)}", [mismatch for _, mismatch in trials]
     if merge is not None and is_plain(merge) and not any(wrong):
         what = f"merge {_name(merge)}"
-        wrong = [_trial(merge, result, schema, keys)[1] if result is not None else None for result, _ in trials]
+        wrong = [trial(merge, result, schema, keys)[1] if _has_rows(result) else None for result, _ in trials]
     if all(wrong):
         raise SchemaError(
             f"{what} returned {wrong[0]}; change the function or the schema. It was tried on made-up rows; if what "
             "it returns depends on the data, set spark.skewkit.checkFunctions to false"
         )
+
+
+def _has_rows(result: Any) -> bool:
+    """Return whether a trial's result would reach the merge."""
+    return result is not None and len(result) > 0
 
 
 def _trial(func: Callable[..., Any], frame: Any, schema: StructType, keys: Sequence[str]) -> tuple[Any, str | None]:
@@ -71,16 +80,31 @@ def _trial(func: Callable[..., Any], frame: Any, schema: StructType, keys: Seque
     return result, _mismatch(result, schema)
 
 
+def _arrow_trial(
+    func: Callable[..., Any], frame: Any, schema: StructType, keys: Sequence[str]
+) -> tuple[Any, str | None]:
+    """Do as `_trial` does, with an Arrow table in place of a pandas frame."""
+    import pyarrow as pa
+
+    try:
+        table = frame if isinstance(frame, pa.Table) else pa.Table.from_pandas(frame, preserve_index=False)
+        key = tuple(table.column(name)[0] if name in table.column_names else pa.scalar(None) for name in keys)
+        result = func(key, table) if takes_key(func) else func(table)
+    except Exception:  # as above
+        return None, None
+    if not isinstance(result, pa.Table):
+        return result, f"{type(result).__name__}, not a pyarrow.Table with the columns {schema.names}"
+    return result, _other_columns(result.column_names, schema.names)
+
+
 def _mismatch(result: Any, schema: StructType) -> str | None:
     wanted = schema.names
     if not hasattr(result, "columns") or not hasattr(result, "iloc"):
         return f"{type(result).__name__}, not a pandas DataFrame with the columns {wanted}"
     found = list(result.columns)
     by_name = any(isinstance(name, str) for name in found)
-    fits = sorted(map(str, found)) == sorted(wanted) if by_name else len(found) == len(wanted)
-    if found and not fits:
-        missing, extra = [n for n in wanted if n not in found], [n for n in found if n not in wanted]
-        return f"the columns {found} and its schema has {wanted} (missing {missing}, not in the schema {extra})"
+    if (by_name or len(found) != len(wanted)) and (other := _other_columns(found, wanted)):
+        return other
     for position, field in enumerate(schema.fields):
         if found and field.dataType.typeName() in _NUMBERS:
             column = result[field.name] if by_name else result.iloc[:, position]
@@ -89,6 +113,14 @@ def _mismatch(result: Any, schema: StructType) -> str | None:
                     f"{text!r} in the column {field.name!r}, which its schema says is {field.dataType.simpleString()}"
                 )
     return None
+
+
+def _other_columns(found: list[Any], wanted: list[str]) -> str | None:
+    """Return how columns differ from those of a schema; a frame without any is taken for an empty one."""
+    if not found or sorted(map(str, found)) == sorted(wanted):
+        return None
+    missing, extra = [n for n in wanted if n not in found], [n for n in found if n not in wanted]
+    return f"the columns {found} and its schema has {wanted} (missing {missing}, not in the schema {extra})"
 
 
 _NUMBERS = {"byte", "short", "integer", "long", "float", "double"}

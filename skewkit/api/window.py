@@ -20,21 +20,21 @@ from skewkit.api.common import (
     settings_of,
     stale_note,
 )
+from skewkit.api.cutting import cut_along
 from skewkit.errors import ArgumentError, ArgumentTypeError, UnsupportedError
 from skewkit.options import Settings
 from skewkit.plan.choice import Choice, cold_reason, hot_reason
 from skewkit.plan.frame import RUNNING, WHOLE, Frame, make_frame
-from skewkit.plan.keyplan import KeyPlan, key_plan
+from skewkit.plan.keyplan import key_plan
 from skewkit.plan.load import group_load
 from skewkit.plan.profile import KeyProfile
 from skewkit.plan.rehash import rehashed
-from skewkit.plan.windowplan import Cut, WindowPlan, spaced, uniform_plan, window_plan
+from skewkit.plan.windowplan import WindowPlan, spaced
 from skewkit.plan.windowsplit import MOST_LISTED, WindowSplit, listed, split_of
 from skewkit.spark.compat import is_column, places_by_id
 from skewkit.spark.frames import remember
 from skewkit.spark.keys import Keys, find_keys
-from skewkit.spark.ordering import OrderBy, find_order, samples
-from skewkit.spark.profiling import auto_fraction
+from skewkit.spark.ordering import OrderBy, find_order
 from skewkit.spark.seen import Seen
 from skewkit.spark.windowcalls import Function, read_function
 from skewkit.spark.windowing import native, split
@@ -42,8 +42,6 @@ from skewkit.spark.windowing import native, split
 STRATEGIES = ("auto", "native", "split")
 AQE_NOTE = "adaptive execution never splits a window, so it would not help"
 ColumnsLike = str | Column | Sequence[str | Column]
-_ROWS_PER_BLOCK = 1000
-"""Rows to sample per partition for the cuts; blocks then differ by some 3 % from what was planned."""
 _MOST_PARTITIONS = 1 << 14
 
 
@@ -251,7 +249,7 @@ class SkewWindow:
             return self._choice("native", cold, known), None
         if not any(len(h.parts) > 1 for h in keys.heavy):
             return self._choice("native", "no partition is so hot that it had to be cut", known), None
-        plan, sampled = self._cut(known, keys)
+        plan, sampled = cut_along(self._seen, self._keys, self._by, keys, profiled=self._profile is None)
         if plan.blocks and self._frame is not None and self._frame.kind == "range" and any(self._frame.reach):
             plan = spaced(plan, sampled, self._frame)
             if not plan.blocks:
@@ -264,21 +262,6 @@ class SkewWindow:
         notes = (f"cut along {', '.join(map(str, plan.orders[: plan.depth]))}: {'; '.join(blocks[:8])}", AQE_NOTE)
         choice = self._choice("split", hot_reason(keys), known)
         return replace(choice, plan=keys, notes=(*notes, *stale_note(known, n))), plan
-
-    def _cut(self, known: KeyProfile, keys: KeyPlan) -> tuple[WindowPlan, dict[int, list[Cut]]]:
-        """Return where the hot partitions are cut, and the samples that say so, from one query if there is an order."""
-        if not self._by.columns:
-            return uniform_plan(keys), {}
-        wanted = _ROWS_PER_BLOCK * self._partitions
-        hot = sum(h.weight for h in keys.heavy if len(h.parts) > 1)
-        fraction = min(1.0, wanted / max(1.0, hot))
-        if self._profile is not None:  # of another time, perhaps of another frame
-            fraction = auto_fraction(self._seen.rows, wanted)
-        if fraction > 0.5:
-            fraction = 1.0
-        orders = self._by.orders[: self._by.cuttable]
-        sampled = samples(self._df, self._keys, self._by, keys, fraction)
-        return window_plan(keys, orders, sampled), sampled
 
     def _choice(self, strategy: str, reason: str, profile: KeyProfile | None = None) -> Choice:
         return Choice(f"{self._title()}, {self._partitions} partitions", strategy, reason, profile)

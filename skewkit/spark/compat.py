@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import dataclass
@@ -46,6 +47,16 @@ def conf_reader(spark: SparkSession) -> Callable[[str], str | None]:
 def default_partitions(spark: SparkSession) -> int:
     """Return the session's number of shuffle partitions."""
     return int(conf_reader(spark)("spark.sql.shuffle.partitions") or 200)
+
+
+def tasks_at_a_time(spark: SparkSession) -> int | None:
+    """Return how many partitions Spark gives a frame by default, one per core as a rule; None if it is not seen.
+
+    >>> tasks_at_a_time(spark)
+    2
+    """
+    found = re.search(r"splits=Some\((\d+)\)|splits=(\d+)", explained(spark.range(1)))
+    return int(found.group(1) or found.group(2)) if found else None
 
 
 def explained(df: DataFrame, mode: str = "COST") -> str:

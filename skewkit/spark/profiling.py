@@ -17,7 +17,7 @@ from skewkit.spark.keys import Keys, plain
 SEED = 20151
 _BUCKETS_PER_PARTITION = 32
 _MOST_BUCKETS = 1 << 14
-_DISTINCT = -2
+_DISTINCT, _WIDEST = -2, -3
 _Z = 4.5
 """Standard errors between an estimate from a sample and its bounds: a true value is outside once in 150,000 keys."""
 
@@ -33,14 +33,21 @@ class Task:
     weight_name: str | None = None
     values: tuple[Column, ...] = ()
     """Columns whose distinct values are to be estimated; the largest number counts."""
+    inputs: bool = False
+    """Whether to look at the partitions that the frame is read in."""
 
 
 @dataclass(frozen=True)
 class Found:
-    """A profile, and the distinct values per row of the task's `values` (None if there are none)."""
+    """A profile, and what was measured beside it, if it was asked for.
+
+    `distinct`: the distinct values per row of the task's `values`.
+    `widest`: the share of the rows that the largest of the partitions holds in which the frame is read.
+    """
 
     profile: KeyProfile
-    distinct: float | None
+    distinct: float | None = None
+    widest: float | None = None
 
 
 def auto_fraction(rows: float | None, wanted: float) -> float:
@@ -78,10 +85,11 @@ def profile(tasks: Sequence[Task], partitions: int, wanted: float) -> list[Found
 
 
 def _found(task: Task, rows: Sequence[Row], partitions: int, buckets: int) -> Found:
-    distinct = next((float(row["w"]) for row in rows if row["h"] == _DISTINCT and row["n"] == 0), None)
+    beside = {int(row["h"]): float(row["w"]) for row in rows if row["n"] == 0 and row["w"] is not None}
     profile = _profile(task, [row for row in rows if row["n"] != 0], partitions, buckets)
     seen = profile.rows * task.fraction
-    return Found(profile, None if distinct is None or not seen else distinct / seen)
+    distinct = beside[_DISTINCT] / seen if _DISTINCT in beside and seen else None
+    return Found(profile, distinct, beside.get(_WIDEST))
 
 
 def _too_small(task: Task, found: KeyProfile, wanted: float) -> bool:
@@ -120,21 +128,14 @@ def _queries(task: Task, number: int, partitions: int, buckets: int) -> list[Dat
     task_number = F.lit(number).alias("task")
     nothing = [F.lit(None).cast(types[name]).alias(name) for name in names]
     no_null = F.lit(False).alias("null")
-    values = []
-    if task.values:
-        counts = [F.approx_count_distinct(value).cast("double") for value in task.values]
-        count = (F.greatest(*counts) if len(counts) > 1 else counts[0]).alias("w")
-        no_keys = F.lit(0).cast("bigint").alias("n")
-        sampled = task.frame if task.fraction >= 1 else task.frame.sample(fraction=task.fraction, seed=SEED)
-        only = sampled.agg(count).select(
-            task_number,
-            F.struct(*nothing).alias("key"),
-            no_null,
-            F.lit(_DISTINCT).cast("bigint").alias("h"),
-            "w",
-            no_keys,
+    sampled = task.frame if task.fraction >= 1 else task.frame.sample(fraction=task.fraction, seed=SEED)
+    no_keys = F.lit(0).cast("bigint").alias("n")
+    beside = [
+        measured.select(
+            task_number, F.struct(*nothing).alias("key"), no_null, F.lit(code).cast("bigint").alias("h"), "w", no_keys
         )
-        values.append(only)
+        for code, measured in _beside(task, sampled)
+    ]
     number_of_keys = F.lit(None).cast("bigint").alias("n")
     return [
         head.select(
@@ -146,8 +147,20 @@ def _queries(task: Task, number: int, partitions: int, buckets: int) -> list[Dat
             number_of_keys,
         ),
         tail.select(task_number, F.struct(*nothing).alias("key"), no_null, "h", F.col("w").cast("double"), "n"),
-        *values,
+        *beside,
     ]
+
+
+def _beside(task: Task, sampled: DataFrame) -> list[tuple[int, DataFrame]]:
+    """Return one-row frames of what is measured beside the profile, with the codes they are found by."""
+    found = []
+    if task.values:
+        counts = [F.approx_count_distinct(value).cast("double") for value in task.values]
+        found.append((_DISTINCT, sampled.agg((F.greatest(*counts) if len(counts) > 1 else counts[0]).alias("w"))))
+    if task.inputs:
+        read = sampled.groupBy(F.spark_partition_id().alias("partition")).agg(F.count(F.lit(1)).alias("rows"))
+        found.append((_WIDEST, read.agg((F.max("rows") / F.nullif(F.sum("rows"), F.lit(0))).alias("w"))))
+    return found
 
 
 def _weight(weight: Column) -> Column:

@@ -1,6 +1,7 @@
-"""Functions that run inside Spark's Python workers.
+"""Functions of whole groups, and of the partial results of a key, that run inside Spark's Python workers.
 
-They import nothing of skewkit and are sent by value, so the workers need no skewkit installed.
+They import nothing of skewkit and are sent by value, so the workers need no skewkit installed. Frames are pandas
+DataFrames or Arrow tables, as the group function takes them.
 """
 
 from __future__ import annotations
@@ -15,13 +16,13 @@ from pyspark import cloudpickle
 
 cloudpickle.register_pickle_by_value(sys.modules[__name__])
 
-Frame = Any  # pandas.DataFrame
+Frame = Any  # pandas.DataFrame or pyarrow.Table
 GroupFunction = Callable[..., Frame]
 
 
-def takes_key(func: GroupFunction) -> bool:
-    """Return whether a group function is called as func(key, frame) rather than func(frame), as PySpark decides it."""
-    return len(inspect.getfullargspec(func).args) == 2
+def takes_key(func: GroupFunction, frames: int = 1) -> bool:
+    """Return whether a function of so many frames gets the key before them, as PySpark decides it."""
+    return len(inspect.getfullargspec(func).args) == frames + 1
 
 
 def on_whole_groups(func: GroupFunction, width: int, helpers: int) -> GroupFunction:
@@ -29,62 +30,79 @@ def on_whole_groups(func: GroupFunction, width: int, helpers: int) -> GroupFunct
     with_key = takes_key(func)
 
     def whole(key: tuple[Any, ...], frame: Frame) -> Frame:
-        frame = frame.iloc[:, :width]
+        frame = first_columns(frame, width)
         return func(key[helpers:], frame) if with_key else func(frame)
 
     return whole
 
 
-def on_sub_groups(func: GroupFunction, width: int, helpers: int, group: str, out: tuple[str, str]) -> GroupFunction:
-    """Return a function that runs `func` on a sub-group and packs what it returned, with its key, into one row.
+def on_whole_cogroups(func: GroupFunction, widths: tuple[int, int], helpers: int) -> GroupFunction:
+    """Return `func` for pairs of groups that carry helper columns, as `on_whole_groups` does for groups."""
+    with_key = takes_key(func, frames=2)
 
-    Packed frames are the very frames that `func` returned: they do not pass through a Spark type before the merge.
+    def whole(key: tuple[Any, ...], left: Frame, right: Frame) -> Frame:
+        left, right = first_columns(left, widths[0]), first_columns(right, widths[1])
+        return func(key[helpers:], left, right) if with_key else func(left, right)
+
+    return whole
+
+
+def on_parts(merge: GroupFunction, order: tuple[str, ...], packed: str) -> GroupFunction:
+    """Return a function that merges the packed partial results of one key (one hash), once per key.
+
+    * The parts come in the order of the columns `order`.
+    * Parts without rows are left out; where no part has rows, the key has no result and `merge` is not called.
     """
-    with_key = takes_key(func)
-
-    def part(key: tuple[Any, ...], frame: Frame) -> Frame:
-        import pandas as pd
-
-        number = int(frame[group].iloc[0])
-        frame = frame.iloc[:, :width]
-        result = func(key[helpers:], frame) if with_key else func(frame)
-        packed = pickle.dumps((key[helpers:], result), protocol=pickle.HIGHEST_PROTOCOL)
-        return pd.DataFrame({out[0]: [number], out[1]: [packed]})
-
-    return part
-
-
-def on_parts(merge: GroupFunction, packed: str) -> GroupFunction:
-    """Return a function that unpacks the partial results of one key (one hash) and merges them, once per key."""
     with_key = takes_key(merge)
 
-    def same(value: Any) -> Any:
-        """Make values dictionary keys that are equal where Spark's grouping is."""
-        value = value.tolist() if hasattr(value, "tolist") else value
-        if isinstance(value, float) and value != value:
-            return "NaN"
-        if isinstance(value, dict):
-            return tuple((name, same(item)) for name, item in value.items())
-        if isinstance(value, list | tuple):
-            return tuple(same(item) for item in value)
-        return value
-
     def merged(frame: Frame) -> Frame:
-        import pandas as pd
-
+        columns = [frame[name].to_pylist() if is_arrow(frame) else frame[name] for name in (*order, packed)]
         parts: dict[Any, tuple[Any, list[Frame]]] = {}
-        for blob in frame[packed]:
+        empty = None
+        for *_, blob in sorted(zip(*columns, strict=True), key=lambda row: row[:-1]):
             key, result = pickle.loads(blob)
-            parts.setdefault(same(key), (key, []))[1].append(result)
-        results = []
-        for key, frames in parts.values():
-            if len(frames) == 1:
-                results.append(frames[0])
-                continue
-            whole = pd.concat(frames, ignore_index=True)
-            results.append(merge(key, whole) if with_key else merge(whole))
-        if len(results) == 1:
-            return results[0]
-        return pd.concat(results, ignore_index=True)
+            if len(result):
+                parts.setdefault(same(key), (key, []))[1].append(result)
+            else:
+                empty = result
+        whole = [(key, together(frames)) for key, frames in parts.values()]
+        results = [merge(key, rows) if with_key else merge(rows) for key, rows in whole]
+        return together(results) if results else empty
 
     return merged
+
+
+def same(value: Any) -> Any:
+    """Make values dictionary keys that are equal where Spark's grouping is."""
+    value = value.as_py() if hasattr(value, "as_py") else value
+    value = value.tolist() if hasattr(value, "tolist") else value
+    if isinstance(value, float) and value != value:
+        return "NaN"
+    if isinstance(value, dict):
+        return tuple((name, same(item)) for name, item in value.items())
+    if isinstance(value, list | tuple):
+        return tuple(same(item) for item in value)
+    return value
+
+
+def together(frames: list[Frame]) -> Frame:
+    """Return frames one below the other."""
+    if len(frames) == 1:
+        return frames[0]
+    if is_arrow(frames[0]):
+        import pyarrow as pa
+
+        return pa.concat_tables(frames, promote_options="permissive")
+    import pandas as pd
+
+    return pd.concat(frames, ignore_index=True)
+
+
+def is_arrow(frame: Frame) -> bool:
+    """Return whether this is a table of Arrow, and not of pandas."""
+    return type(frame).__module__.partition(".")[0] == "pyarrow"
+
+
+def first_columns(frame: Frame, width: int) -> Frame:
+    """Return the first columns of a frame."""
+    return frame.select(list(range(width))) if is_arrow(frame) else frame.iloc[:, :width]

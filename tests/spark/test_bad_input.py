@@ -151,6 +151,43 @@ CASES = {
         ArgumentTypeError,
         "expected a function",
     ),
+    "order without a merge": (
+        lambda df: skewkit.skew_groupby(df, "k").applyInPandas(wrong, "other int", order_by="v"),
+        ArgumentError,
+        "without a merge no group is cut",
+    ),
+    "empty order of a group function": (
+        lambda df: skewkit.skew_groupby(df, "k").applyInPandas(wrong, "other int", wrong, order_by=[]),
+        ArgumentError,
+        "name at least one column",
+    ),
+    "unknown order of a group function": (
+        lambda df: skewkit.skew_groupby(df, "k").applyInPandas(wrong, "other int", wrong, order_by=F.desc("vv")),
+        ColumnNotFoundError,
+        "order column.*'v'",
+    ),
+    "Arrow function that returns no table": (
+        lambda df: skewkit.skew_groupby(df.drop("j"), "k").applyInArrow(lambda table: 3, "n bigint"),
+        SchemaError,
+        "int, not a pyarrow.Table",
+    ),
+    "cogroup of a frame": (
+        lambda df: skewkit.skew_groupby(df, "k").cogroup(df),
+        ArgumentTypeError,
+        r"write cogroup\(skew_groupby\(other, 'k'\)\)",
+    ),
+    "cogroup by other keys": (
+        lambda df: skewkit.skew_groupby(df, "k").cogroup(skewkit.skew_groupby(df, "k", "v")),
+        ArgumentError,
+        "as many columns",
+    ),
+    "cogroup function of one argument": (
+        lambda df: (
+            skewkit.skew_groupby(df, "k").cogroup(skewkit.skew_groupby(df, "k")).applyInPandas(lambda a: a, "k int")
+        ),
+        ArgumentTypeError,
+        r"\(key, left, right\)",
+    ),
     "unknown partition column": (
         lambda df: skewkit.skew_window(df, "kk", "v"),
         ColumnNotFoundError,
@@ -229,7 +266,7 @@ CASES = {
     "stream": (
         lambda df: skewkit.skew_groupby(df.sparkSession.readStream.format("rate").load(), "value"),
         UnsupportedError,
-        "foreachBatch",
+        "foreachBatch.*with a watermark",
     ),
 }
 

@@ -1,0 +1,94 @@
+"""A pandas function per country over order lines: plain Spark against `applyInPandas` with and without a merge.
+
+The lines are those of `benchmarks.window`; 91 % of them are of one country, which plain Spark holds in one Python
+worker's memory. `python -m benchmarks groups --rows 21676360` is the retail table times 40.
+"""
+
+import statistics
+import tempfile
+from pathlib import Path
+
+import pandas as pd
+from pyspark.sql import DataFrame
+
+import skewkit
+from benchmarks.pythonworkers import PythonWorkers, watched
+from benchmarks.session import PARTITIONS, session
+from benchmarks.tasks import Task, read_tasks, total_makespan
+from benchmarks.window import SLOTS, lines, run
+
+SCHEMA = "Country string, lines bigint, pence bigint, first timestamp_ntz, largest bigint"
+NAMES = ("plain", "whole", "merge", "ordered")
+
+
+def revenue(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return one row for the lines of a country."""
+    pence = (frame["Quantity"] * frame["UnitPrice"] * 100).round().astype("int64")
+    return pd.DataFrame(
+        {
+            "Country": frame["Country"].iloc[:1],
+            "lines": [len(frame)],
+            "pence": [pence.sum()],
+            "first": [frame["InvoiceDate"].min()],
+            "largest": [pence.max()],
+        }
+    )
+
+
+def together(parts: pd.DataFrame) -> pd.DataFrame:
+    """Return one row from those of the parts of a country."""
+    how = {"lines": "sum", "pence": "sum", "first": "min", "largest": "max"}
+    return parts.groupby("Country", as_index=False).agg(how)
+
+
+def grouped(frame: DataFrame, name: str) -> DataFrame:
+    """Return one row per country, computed in the way of this name."""
+    if name == "plain":
+        return frame.groupBy("Country").applyInPandas(revenue, SCHEMA)
+    groups = skewkit.skew_groupby(frame, "Country")
+    if name == "whole":
+        return groups.applyInPandas(revenue, SCHEMA)
+    return groups.applyInPandas(revenue, SCHEMA, merge=together, order_by="InvoiceDate" if name == "ordered" else None)
+
+
+def main(rows: int = 5_000_000, runs: int = 3, names: tuple[str, ...] = NAMES) -> None:
+    """Print one line per way; figures are medians over the runs, the memory is the peak, the profile is included."""
+    found: dict[str, list[tuple[float, PythonWorkers, list[Task]]]] = {}
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = Path(scratch)
+        for name in names:
+            # A session of its own, because a worker keeps memory that another way made it take.
+            log = folder / f"log-{name}"
+            log.mkdir()
+            timed = []
+            with session(log) as spark:
+                if not (folder / "lines").exists():
+                    frame, source = lines(spark, folder, rows)
+                    print(f"{frame.count():,} rows ({source}), {PARTITIONS} partitions, {runs} runs; plain = 1.00")
+                spark.conf.set("spark.sql.files.minPartitionNum", str(SLOTS))
+                frame = spark.read.parquet(str(folder / "lines"))
+                for _ in range(runs):
+                    with watched() as workers:
+                        wall, began, ended = run(lambda frame=frame, name=name: grouped(frame, name))
+                    timed.append((wall, workers, began, ended))
+            tasks = read_tasks(log)
+            found[name] = [(w, p, [t for t in tasks if b <= t.launched <= e]) for w, p, b, e in timed]
+    report(found)
+
+
+def report(found: dict[str, list[tuple[float, PythonWorkers, list[Task]]]]) -> None:
+    """Print wall time, CPU seconds of Spark and of Python, makespan on 32 slots and the workers' peak memory."""
+    print(f"way         wall s   wall  CPU s JVM  CPU s Python    CPU  makespan on {SLOTS} s  makespan  peak MB")
+    plain: list[float] = []
+    for name, timed in found.items():
+        columns = [
+            (wall, sum(t.cpu for t in tasks), workers.cpu, total_makespan(tasks, SLOTS, python=True))
+            for wall, workers, tasks in timed
+        ]
+        wall, jvm, python, span = (statistics.median(column) for column in zip(*columns, strict=True))
+        plain = plain or [wall, jvm + python, span]
+        peak = max(workers.peak for _, workers, _ in timed) / 1e6
+        print(
+            f"{name:<10} {wall:7.2f} {wall / plain[0]:6.2f} {jvm:10.2f} {python:13.2f} "
+            f"{(jvm + python) / plain[1]:6.2f} {span:16.2f} {span / plain[2]:9.2f} {peak:8.0f}"
+        )

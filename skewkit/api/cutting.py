@@ -1,0 +1,33 @@
+"""Where the order of hot keys is cut: quantiles of a sample, for windows and for ordered group functions."""
+
+from __future__ import annotations
+
+from skewkit.plan.keyplan import KeyPlan
+from skewkit.plan.windowplan import Cut, WindowPlan, uniform_plan, window_plan
+from skewkit.spark.keys import Keys
+from skewkit.spark.ordering import OrderBy, samples
+from skewkit.spark.profiling import auto_fraction
+from skewkit.spark.seen import Seen
+
+_ROWS_PER_BLOCK = 1000
+"""Rows to sample per partition for the cuts; blocks then differ by some 3 % from what was planned."""
+
+
+def cut_along(
+    seen: Seen, keys: Keys, by: OrderBy, plan: KeyPlan, *, profiled: bool
+) -> tuple[WindowPlan, dict[int, list[Cut]]]:
+    """Return where the hot keys are cut, and the samples that say so, from one query if there is an order.
+
+    `profiled` says whether the plan's weights are those of this very frame.
+    """
+    if not by.columns:
+        return uniform_plan(plan), {}
+    wanted = _ROWS_PER_BLOCK * plan.partitions
+    hot = sum(h.weight for h in plan.heavy if len(h.parts) > 1)
+    fraction = min(1.0, wanted / max(1.0, hot))
+    if not profiled:  # the plan is of another time, perhaps of another frame
+        fraction = auto_fraction(seen.rows, wanted)
+    if fraction > 0.5:
+        fraction = 1.0
+    sampled = samples(seen.frame, keys, by, plan, fraction)
+    return window_plan(plan, by.orders[: by.cuttable], sampled), sampled

@@ -1,0 +1,233 @@
+"""The partial phase of a group function with a merge, inside Spark's Python workers: sub-groups bounded in size.
+
+Rows of heavy keys come as Arrow batches; no group is held as a whole. Like the functions of `workers`, these are sent
+by value.
+"""
+
+from __future__ import annotations
+
+import inspect
+import pickle
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from pyspark import cloudpickle
+
+from skewkit.spark.workers import GroupFunction, first_columns, same, takes_key
+
+cloudpickle.register_pickle_by_value(sys.modules[__name__])
+
+Batch = Any  # pyarrow.RecordBatch
+Table = Any  # pyarrow.Table
+
+
+@dataclass(frozen=True)
+class Chunking:
+    """How rows become sub-groups: positions of the helper columns, names of what is returned, and how much is enough.
+
+    With `tie` and `block` the rows come sorted by `heavy`, `block` and an order: `tie` is the same for rows that are
+    equal in the order, which stay in one sub-group, and `block` is the range of the order.
+    """
+
+    width: int
+    keys: tuple[int, ...]
+    heavy: int
+    most_rows: int
+    most_bytes: int
+    out: tuple[str, str, str, str]
+    arrow: bool = False
+    timezone: str = "UTC"
+    extension_ints: bool = False
+    tie: int | None = None
+    block: int | None = None
+
+
+@dataclass
+class _Held:
+    """Rows of one heavy key that wait for their sub-group to be full."""
+
+    batches: list[Batch] = field(default_factory=list)
+    rows: int = 0
+    size: int = 0
+
+    def add(self, batch: Batch) -> None:
+        if batch.num_rows:
+            self.batches.append(batch)
+            self.rows += batch.num_rows
+            self.size += batch.nbytes
+
+    def table(self) -> Table:
+        import pyarrow as pa
+
+        return pa.Table.from_batches(self.batches).combine_chunks()
+
+
+def on_chunks(func: GroupFunction, how: Chunking) -> Callable[[Iterator[Batch]], Iterator[Batch]]:
+    """Return a function of the batches of a task that runs `func` on sub-groups, and packs each result into a row.
+
+    * A sub-group has rows of one key only, at most `most_rows` of them; all keys together hold back little more
+      than `most_bytes` of Arrow data. Rows that tie in an order may exceed both.
+    * Packed results are the very frames that `func` returned: they pass through no Spark type before the merge.
+    """
+
+    def chunks(batches: Iterator[Batch]) -> Iterator[Batch]:
+        number = 0
+        for table in _in_ranges(batches, how) if how.tie is not None else _as_read(batches, how):
+            for result in _results(func, table, how):
+                yield _packed(table, result, number, how)
+                number += 1
+            del table
+            _release()
+
+    return chunks
+
+
+def _release() -> None:
+    """Give back what Arrow keeps of freed memory: over many sub-groups it would add up to several of them."""
+    import pyarrow as pa
+
+    pa.default_memory_pool().release_unused()
+
+
+def _as_read(batches: Iterator[Batch], how: Chunking) -> Iterator[Table]:
+    """Return sub-groups of rows that come in any order; the largest leaves where too much is held back."""
+    held: dict[Any, _Held] = {}
+    for key, rows in (piece for batch in batches for piece in _by_value(batch, how.heavy, how)):
+        if key in held and held[key].rows + rows.num_rows > how.most_rows:
+            yield held.pop(key).table()
+        held.setdefault(key, _Held()).add(rows)
+        while held and sum(each.size for each in held.values()) >= how.most_bytes:
+            yield held.pop(max(held, key=lambda k: held[k].size)).table()
+    for each in held.values():
+        yield each.table()
+
+
+def _in_ranges(batches: Iterator[Batch], how: Chunking) -> Iterator[Table]:
+    """Return sub-groups of rows that come sorted by key, block and order, cut only between rows that do not tie."""
+    full, run = _Held(), _Held()
+    now: tuple[Any, Any] | None = None
+    last: Any = None
+    for batch in batches:
+        for key, rows in _by_value(batch, how.heavy, how):
+            for block, part in _by_value(rows, how.block or 0, how):
+                if (key, block) != now:
+                    yield from (each.table() for each in _joined(full, run, how) if each.rows)
+                    full, run, now, last = _Held(), _Held(), (key, block), None
+                starts, last = _run_starts(part, last, how)
+                if not starts:
+                    run.add(part)
+                    continue
+                run.add(part.slice(0, starts[0]))
+                middle = _Held()
+                middle.add(part.slice(starts[0], starts[-1] - starts[0]))
+                for more in (run, middle):
+                    if full.rows and _too_much(full, more, how):
+                        yield full.table()
+                        full = _Held()
+                    for each in more.batches:
+                        full.add(each)
+                run = _Held()
+                run.add(part.slice(starts[-1]))
+    yield from (each.table() for each in _joined(full, run, how) if each.rows)
+
+
+def _too_much(full: _Held, more: _Held, how: Chunking) -> bool:
+    return full.rows + more.rows > how.most_rows or full.size + more.size > how.most_bytes
+
+
+def _joined(full: _Held, run: _Held, how: Chunking) -> list[_Held]:
+    """Return what is left of a range: one sub-group, or two where it is too large for one."""
+    if _too_much(full, run, how):
+        return [full, run]
+    for batch in run.batches:
+        full.add(batch)
+    return [full]
+
+
+def _run_starts(batch: Batch, last: Any, how: Chunking) -> tuple[list[int], Any]:
+    """Return where rows begin that do not tie with the row before, `last` for the first, and the last row's tie."""
+    import numpy as np
+
+    ties = batch.column(how.tie).to_numpy(zero_copy_only=False)
+    starts = (np.flatnonzero(ties[1:] != ties[:-1]) + 1).tolist()
+    return ([0] if last is not None and ties[0] != last else []) + starts, ties[-1]
+
+
+def _by_value(batch: Batch, position: int, how: Chunking) -> Iterator[tuple[Any, Batch]]:
+    """Cut a batch by the values of a column, in the order of first rows, and to at most `most_rows` rows."""
+    import pyarrow.compute as pc
+
+    column = batch.column(position)
+    found = pc.unique(column).to_pylist()
+    for value in found:
+        rows = batch.filter(pc.equal(column, value)) if len(found) > 1 else batch
+        for start in range(0, rows.num_rows, how.most_rows):
+            yield value, rows.slice(start, how.most_rows)
+
+
+def _results(func: GroupFunction, table: Table, how: Chunking) -> Iterator[tuple[tuple[Any, ...], Any]]:
+    """Run the function on a sub-group, or on one per key where the keys share their hash."""
+    for part in _one_key_each(table, how.keys):
+        key = tuple(part.column(i)[0] for i in how.keys) if how.arrow else _key_in_pandas(part, how)
+        frame = first_columns(part, how.width)
+        frame = frame if how.arrow else _in_pandas(frame, how)
+        yield key, func(key, frame) if takes_key(func) else func(frame)
+
+
+def _one_key_each(table: Table, keys: tuple[int, ...]) -> list[Table]:
+    import pyarrow.compute as pc
+
+    def uniform(column: Any) -> bool:
+        if column.null_count:
+            return bool(column.null_count == len(column))
+        try:
+            return bool(pc.all(pc.equal(column, column[0])).as_py())
+        except NotImplementedError:
+            return False
+
+    if all(uniform(table.column(i)) for i in keys):
+        return [table]
+    rows: dict[Any, list[int]] = {}
+    for at, key in enumerate(zip(*(table.column(i).to_pylist() for i in keys), strict=True)):
+        rows.setdefault(same(key), []).append(at)
+    return [table.take(places) if len(rows) > 1 else table for places in rows.values()]
+
+
+def _key_in_pandas(table: Table, how: Chunking) -> tuple[Any, ...]:
+    """Return a sub-group's key as Spark's own group functions get it."""
+    return tuple(series.iloc[0] for series in _series(table.slice(0, 1).select(list(how.keys)), how))
+
+
+def _in_pandas(table: Table, how: Chunking) -> Any:
+    """Return columns as Spark's own group functions get them."""
+    import pandas as pd
+
+    return pd.concat(_series(table, how), axis=1).set_axis(table.column_names, axis=1)
+
+
+def _series(table: Table, how: Chunking) -> list[Any]:
+    """Convert columns with the converter of the worker's PySpark."""
+    try:
+        from pyspark.sql.conversion import ArrowBatchTransformer
+    except ImportError:  # before Spark 4.2
+        from pyspark.sql.pandas.serializers import ArrowStreamPandasSerializer
+
+        old: Any = ArrowStreamPandasSerializer
+        convert = old(how.timezone, True).arrow_to_pandas
+        numbered = "idx" in inspect.signature(convert).parameters
+        return [convert(column, i) if numbered else convert(column) for i, column in enumerate(table.columns)]
+    new: Any = ArrowBatchTransformer.to_pandas
+    return list(new(table, timezone=how.timezone, prefer_int_ext_dtype=how.extension_ints))
+
+
+def _packed(table: Table, result: tuple[Any, Any], number: int, how: Chunking) -> Batch:
+    import pyarrow as pa
+
+    group = table.column(how.heavy)[0].as_py()
+    place = 0 if how.block is None else table.column(how.block)[0].as_py()
+    values = [group, place, number, pickle.dumps(result, protocol=pickle.HIGHEST_PROTOCOL)]
+    types = [pa.int32(), pa.int32(), pa.int32(), pa.binary()]
+    arrays = [pa.array([value], type_) for value, type_ in zip(values, types, strict=True)]
+    return pa.RecordBatch.from_arrays(arrays, list(how.out))

@@ -1,0 +1,157 @@
+"""Python functions of groups over a plan: groups whole on their partitions, or hot groups in parts that are merged."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.types import StructType
+
+from skewkit.plan.keyplan import KeyPlan
+from skewkit.plan.windowplan import WindowPlan
+from skewkit.spark.blocks import placed as placed_in_blocks
+from skewkit.spark.chunks import Chunking, on_chunks
+from skewkit.spark.compat import conf_reader, place
+from skewkit.spark.grouping import Placed, placed
+from skewkit.spark.keys import Keys, Names, quoted
+from skewkit.spark.ordering import OrderBy
+from skewkit.spark.route import with_heavy_index, with_partition
+from skewkit.spark.windowcalls import named
+from skewkit.spark.workers import GroupFunction, on_parts, on_whole_cogroups, on_whole_groups
+
+_EXTENSION_INTS = "spark.sql.execution.pythonUDF.pandas.preferIntExtensionDtype"
+
+
+@dataclass(frozen=True)
+class GroupMap:
+    """A group function with its schema, and a merge where groups may be cut.
+
+    With `arrow` it is one for `applyInArrow`, else for `applyInPandas`. A sub-group of a hot key has at most
+    `most_rows` rows and `most_bytes` bytes of Arrow data.
+    """
+
+    func: GroupFunction
+    schema: StructType | str
+    merge: GroupFunction | None = None
+    arrow: bool = False
+    most_rows: int = 1_000_000
+    most_bytes: int = 1 << 23
+
+    def over(self, df: DataFrame, keys: Sequence[Column], func: GroupFunction | None = None) -> DataFrame:
+        """Apply the function, or another of its kind and schema, to the groups of a frame."""
+        grouped, applied = df.groupBy(*keys), func or self.func
+        if self.arrow:
+            return grouped.applyInArrow(applied, self.schema)
+        return grouped.applyInPandas(applied, self.schema)
+
+
+def apply_whole(df: DataFrame, keys: Keys, plan: KeyPlan, task: GroupMap) -> DataFrame:
+    """Return what the group function returns for every group, each whole on the partition that the plan names."""
+    at = placed(df, keys, plan, None)
+    return _whole_groups(at, at.bare(), task)
+
+
+def apply_cogrouped(
+    left: tuple[DataFrame, Keys], right: tuple[DataFrame, Keys], plan: KeyPlan, func: GroupFunction, schema: StructType
+) -> DataFrame:
+    """Return what a function of pairs of groups returns, each pair whole on the partition that the plan names."""
+    sides = [placed(df, keys, plan, None) for df, keys in (left, right)]
+    whole = on_whole_cogroups(func, (sides[0].width, sides[1].width), 1)
+    grouped = [at.bare().groupBy(F.col(at.names("partition")), *at.keys.columns) for at in sides]
+    return grouped[0].cogroup(grouped[1]).applyInPandas(whole, schema)
+
+
+def apply_in_parts(df: DataFrame, keys: Keys, plan: KeyPlan, task: GroupMap, row_hash: Column) -> DataFrame:
+    """Return what the group function returns; hot groups in sub-groups, whose results are merged once per key.
+
+    The frame is computed once: both the branch of the cold keys and that of the hot ones read one exchange.
+    """
+    at = placed(df, keys, plan, row_hash)
+    parts = _parts(at.hot(), at.keys, at.width, at.names, task)
+    return _whole_groups(at, at.cold(), task).unionAll(_merged(parts, at.names, task))
+
+
+def apply_in_parts_where_read(
+    df: DataFrame, keys: Keys, plan: KeyPlan, task: GroupMap, row_hash: Column | None
+) -> DataFrame:
+    """Return what `apply_in_parts` returns, from a frame that may be computed twice.
+
+    The cold keys are computed as plain Spark does it. The hot rows go to the partitions of the plan by `row_hash`,
+    or, if there is none, are computed in the very tasks that read them, and only partial results are shuffled.
+    """
+    names = Names(df)
+    marked = with_heavy_index(df, keys, plan, names)
+    heavy = F.col(names("heavy"))
+    cold = marked.where(heavy < 0).drop(names("hash"), names("heavy"))
+    hot = marked.where(heavy >= 0)
+    if row_hash is not None:
+        hot = place(with_partition(hot, plan, names, row_hash), plan.partitions, F.col(names("partition")))
+    hot = hot.drop(names("hash"), names("partition"), names("row"))
+    parts = _parts(hot, keys, len(df.columns), names, task)
+    return task.over(cold, keys.columns).unionAll(_merged(parts, names, task))
+
+
+def apply_in_order(df: DataFrame, keys: Keys, by: OrderBy, plan: WindowPlan, task: GroupMap) -> DataFrame:
+    """Return what `apply_in_parts` returns; sub-groups are ranges of an order, and are merged in that order.
+
+    * The sub-groups of a key are consecutive ranges of the order: rows that tie are in one of them.
+    * Their rows are sorted, and `merge` sees their results in order.
+    """
+    names, width = Names(df), len(df.columns)
+    columns = {f"key{i}": column for i, column in enumerate(keys.columns)}
+    columns |= {f"order{i}": column for i, column in enumerate(by.columns)}
+    base, found = named(df, columns, names)
+    keys = keys.renamed([found[f"key{i}"] for i in range(len(keys.columns))])
+    by = by.renamed([found[f"order{i}"] for i in range(len(by.columns))])
+    blocks = placed_in_blocks(base, keys, by, by.columns, plan, names, None)
+    marked = with_heavy_index(blocks.frame, keys, plan.keys, names)
+    heavy = F.col(names("heavy"))
+    whole = on_whole_groups(task.func, width, 1)
+    cold = task.over(marked.where(heavy < 0), [blocks.partition, *keys.columns], whole)
+    hot = marked.where(heavy >= 0).select("*", F.xxhash64(*by.columns).alias(names("tie")))
+    hot = hot.sortWithinPartitions(heavy, blocks.block, *by.sorting)
+    return cold.unionAll(_merged(_parts(hot, keys, width, names, task), names, task))
+
+
+def _whole_groups(at: Placed, rows: DataFrame, task: GroupMap) -> DataFrame:
+    whole = on_whole_groups(task.func, at.width, 1)
+    return task.over(rows, [F.col(at.names("partition")), *at.keys.columns], whole)
+
+
+def _parts(hot: DataFrame, keys: Keys, width: int, names: Names, task: GroupMap) -> DataFrame:
+    """Run the function on bounded sub-groups of the hot rows, where they are; one row for each result."""
+    rows, found = named(hot, {f"part{i}": column for i, column in enumerate(keys.columns)}, names)
+    columns = rows.columns
+    read = conf_reader(hot.sparkSession)
+    ordered = names("tie") in columns
+    how = Chunking(
+        width=width,
+        keys=tuple(columns.index(found[f"part{i}"]) for i in range(len(keys.columns))),
+        heavy=columns.index(names("heavy")),
+        most_rows=max(1, task.most_rows),
+        most_bytes=max(1, task.most_bytes),
+        out=_out(names),
+        arrow=task.arrow,
+        timezone=read("spark.sql.session.timeZone") or "UTC",
+        extension_ints=read(_EXTENSION_INTS) == "true",
+        tie=columns.index(names("tie")) if ordered else None,
+        block=columns.index(names("block")) if ordered else None,
+    )
+    types = ("int", "int", "int", "binary")
+    schema = ", ".join(f"{quoted(name)} {type_}" for name, type_ in zip(how.out, types, strict=True))
+    return rows.mapInArrow(on_chunks(task.func, how), schema)
+
+
+def _merged(parts: DataFrame, names: Names, task: GroupMap) -> DataFrame:
+    """Merge the results of sub-groups, once per key."""
+    if task.merge is None:
+        return parts
+    group, *order, packed = _out(names)
+    merge = on_parts(task.merge, (order[0], order[1]), packed)
+    return replace(task, func=merge).over(parts, [F.col(quoted(group))])
+
+
+def _out(names: Names) -> tuple[str, str, str, str]:
+    return names("group"), names("place"), names("number"), names("packed")

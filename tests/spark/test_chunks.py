@@ -1,0 +1,94 @@
+"""Sub-groups as the Python workers make them, without Spark: nothing is lost, nothing is too large, no tie is cut."""
+
+import itertools
+import pickle
+from dataclasses import replace
+
+import pandas as pd
+import pyarrow as pa
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from skewkit.spark.chunks import Chunking, on_chunks
+from skewkit.spark.workers import on_parts
+
+HOW = Chunking(width=2, keys=(0,), heavy=2, most_rows=7, most_bytes=1 << 20, out=("group", "place", "number", "packed"))
+ORDERED = replace(HOW, block=3, tie=4)
+
+
+def batches(rows, size):
+    """Return rows of (key, value, heavy, block, tie) as Arrow batches."""
+    types = [("k", pa.int64()), ("v", pa.int64()), ("heavy", pa.int32()), ("block", pa.int32()), ("tie", pa.int64())]
+    columns = list(zip(*rows, strict=True)) if rows else [()] * 5
+    table = pa.table([pa.array(c, t) for c, (_, t) in zip(columns, types, strict=True)], names=[n for n, _ in types])
+    return iter(table.to_batches(max_chunksize=size))
+
+
+def run(rows, size, how):
+    """Return (heavy, block, number, key, values) of every sub-group."""
+    found = []
+    for batch in on_chunks(lambda frame: frame["v"].tolist(), how)(batches(rows, size)):
+        for row in batch.to_pylist():
+            key, values = pickle.loads(row["packed"])
+            found.append((row["group"], row["place"], row["number"], key, values))
+    return found
+
+
+KEYS = st.sampled_from([(0, 0), (1, 1), (None, 1), (2, 2)])
+ROWS = st.lists(st.tuples(KEYS, st.integers(0, 2), st.integers(0, 5)), max_size=60)
+
+
+@settings(max_examples=60, deadline=None)
+@given(ROWS, st.integers(1, 20))
+def test_rows_in_any_order(drawn, size):
+    rows = [(key, i, heavy, 0, 0) for i, ((key, heavy), _, _) in enumerate(drawn)]
+    found = run(rows, size, HOW)
+    assert sorted(v for *_, values in found for v in values) == [row[1] for row in rows]
+    assert all(len(values) <= 7 for *_, values in found)
+    keys = {row[1]: row[0] for row in rows}
+    for _, _, _, key, values in found:
+        assert {str(pd.isna(keys[v]) or keys[v]) for v in values} == {str(pd.isna(key[0]) or int(key[0]))}
+
+
+@settings(max_examples=60, deadline=None)
+@given(ROWS, st.integers(1, 20), st.sampled_from([1 << 20, 100]))
+def test_rows_along_an_order(drawn, size, most_bytes):
+    whole = [((0 if heavy == 0 else 1, heavy), block, tie) for (_, heavy), block, tie in drawn]
+    ordered = sorted(whole, key=lambda row: (row[0][1], row[1], row[2]))
+    rows = [(key, i, heavy, block, tie) for i, ((key, heavy), block, tie) in enumerate(ordered)]
+    found = run(rows, size, replace(ORDERED, most_bytes=most_bytes))
+    assert [v for *_, values in found for v in values] == list(range(len(rows))), "all rows, in order"
+    assert [number for _, _, number, _, _ in found] == list(range(len(found)))
+    for heavy, block, _, _, values in found:
+        assert {(rows[v][2], rows[v][3]) for v in values} == {(heavy, block)}
+        assert len(values) <= 7 or len({rows[v][4] for v in values}) == 1, "too large only where all rows tie"
+    for one, other in itertools.pairwise(found):
+        a, b = rows[one[4][-1]], rows[other[4][0]]
+        assert a[2:] != b[2:], "a cut goes through no tie"
+
+
+def test_all_keys_together_hold_back_few_bytes():
+    rows = [(k, k, k, 0, 0) for _ in range(50) for k in range(20)]
+    found = run(rows, 10, replace(HOW, most_rows=10_000, most_bytes=3000))
+    assert max(len(values) for *_, values in found) < 50
+    assert sum(len(values) for *_, values in found) == 1000
+
+
+def test_merge_sees_parts_in_order_and_keys_apart():
+    parts = [(1, 0, (1.0,), 3), (0, 5, (1.0,), 2), (0, 2, (1.0,), 1), (0, 3, (float("nan"),), 9), (0, 4, (1.0,), None)]
+    frame = pd.DataFrame(
+        {
+            "place": [place for place, *_ in parts],
+            "number": [number for _, number, *_ in parts],
+            "packed": [pickle.dumps((key, pd.DataFrame({"v": [] if v is None else [v]}))) for _, _, key, v in parts],
+        }
+    )
+    seen = []
+
+    def merge(key, rows):
+        seen.append((str(key[0]), rows["v"].tolist()))
+        return rows.iloc[:1]
+
+    merged = on_parts(merge, ("place", "number"), "packed")(frame)
+    assert seen == [("1.0", [1, 2, 3]), ("nan", [9])]
+    assert merged["v"].tolist() == [1, 9]

@@ -1,0 +1,405 @@
+"""Group functions with a merge see bounded sub-groups of hot keys, and plain Spark's rows come out."""
+
+import itertools
+import math
+from pathlib import Path
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+from pyspark.sql import functions as F
+
+import skewkit
+from skewkit.errors import ArgumentError
+from skewkit.spark.compat import explained
+from skewkit.testing import assert_same_rows
+from tests.helpers import conf
+
+HERE, TWICE, ONCE = "not shuffled", "read twice", "computed once"
+TOTALS = "k string, n bigint, total bigint, top bigint"
+
+
+@pytest.fixture(scope="module")
+def facts(skewed):
+    return skewed(3000)
+
+
+def totals(key, frame):
+    return pd.DataFrame({"k": [repr(key)], "n": [len(frame)], "total": [frame["v"].sum()], "top": [frame["v"].max()]})
+
+
+def add_up(key, parts):
+    assert set(parts["k"]) == {repr(key)}
+    return parts.groupby("k", as_index=False).agg({"n": "sum", "total": "sum", "top": "max"})
+
+
+def arrow_totals(key, table):
+    v = table.column("v")
+    row = {"k": [str(key[0].as_py())], "n": [len(table)], "total": [pc.sum(v).as_py()], "top": [pc.max(v).as_py()]}
+    return pa.table(row)
+
+
+def arrow_add_up(table):
+    grouped = table.group_by("k").aggregate([("n", "sum"), ("total", "sum"), ("top", "max")])
+    return grouped.rename_columns({"n_sum": "n", "total_sum": "total", "top_max": "top"})
+
+
+KINDS = {"pandas": ("applyInPandas", totals, add_up), "arrow": ("applyInArrow", arrow_totals, arrow_add_up)}
+FRAMES = {
+    "where they are read": (lambda df: (df, None), HERE),
+    "with a profile": (lambda df: (df, skewkit.skew_profile(df, "k", partitions=4)), TWICE),
+    "behind a shuffle": (lambda df: (df.repartition(3, "v"), None), ONCE),
+}
+
+
+@pytest.mark.connect
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("frame", FRAMES)
+def test_hot_groups_in_parts(spark, facts, frame, kind):
+    (df, profile), note = FRAMES[frame][0](facts), FRAMES[frame][1]
+    name, func, merge = KINDS[kind]
+    with conf(spark, "spark.skewkit.groupRows", "150"):
+        groups = skewkit.skew_groupby(df, "k", strategy="wrap", partitions=4, profile=profile)
+        ours = getattr(groups, name)(func, TOTALS, merge=merge)
+        assert_same_rows(ours, getattr(df.groupBy("k"), name)(func, TOTALS))
+    assert note in skewkit.explain(ours)
+
+
+@pytest.mark.parametrize("frame", FRAMES)
+def test_without_adaptive_execution(spark, facts, frame):
+    df, profile = FRAMES[frame][0](facts)
+    with conf(spark, "spark.sql.adaptive.enabled", "false"):
+        ours = skewkit.skew_groupby(df, "k", strategy="wrap", partitions=4, profile=profile)
+        assert_same_rows(
+            ours.applyInPandas(totals, TOTALS, merge=add_up), df.groupBy("k").applyInPandas(totals, TOTALS)
+        )
+
+
+KEYS = {
+    "nan and null": (["if(id % 5 < 3, double('NaN'), if(id % 5 = 3, null, id)) a"], ["a"]),
+    "composite": (["if(id % 5 < 3, 'hot', string(id)) a", "if(id % 7 > 0, null, id) b"], ["a", "b"]),
+    "struct": (["struct(if(id % 5 < 4, 1, id) x, id % 2 y) a"], ["a"]),
+    "computed": (["if(id % 5 < 4, 0, id) a"], lambda: [F.col("a") + 1]),
+    "timestamp and decimal": (["timestamp_seconds(id % 3) a", "cast(id % 2 as decimal(5, 2)) b"], ["a", "b"]),
+}
+
+
+@pytest.mark.parametrize("keys", KEYS)
+def test_keys(spark, keys):
+    columns, by = KEYS[keys]
+    by = by() if callable(by) else by
+    df = spark.range(200, numPartitions=3).selectExpr(*columns, "id v")
+    plain = df.groupBy(*by).applyInPandas(totals, TOTALS)
+    groups = skewkit.skew_groupby(df, *by, strategy="wrap", partitions=3)
+    assert_same_rows(groups.applyInPandas(totals, TOTALS, merge=add_up), plain)
+    assert_same_rows(groups.applyInPandas(totals, TOTALS), plain)
+
+
+def test_a_frame_with_a_column_twice_is_refused_as_spark_does(spark):
+    df = spark.range(9).selectExpr("id k", "id v", "-id v")
+    with pytest.raises(ArgumentError, match="AMBIGUOUS_REFERENCE"):
+        skewkit.skew_groupby(df, "k").applyInPandas(totals, TOTALS, merge=add_up)
+
+
+def test_functions_see_what_spark_shows_them(spark):
+    df = spark.range(3, numPartitions=1).selectExpr(
+        "0 k", "id big", "if(id = 1, null, int(id)) small", "float(id) f", "string(id) s", "array(id) list",
+        "named_struct('x', id, 'at', timestamp_seconds(id)) st", "map('a', id) m", "timestamp_seconds(id) at",
+        "timestamp_ntz'2024-01-01' ntz", "date'2024-01-01' day", "cast(id as decimal(9, 2)) dec", "binary('b') bin",
+        "id = 1 flag", "array(named_struct('y', id)) structs",
+    )  # fmt: skip
+
+    def shown(key, frame):
+        values = [[type(value).__name__, repr(value)] for column in range(15) for value in frame.iloc[:, column]]
+        return pd.DataFrame({"seen": [repr((key, list(frame.columns), list(map(str, frame.dtypes)), values))]})
+
+    groups = skewkit.skew_groupby(df, "k", strategy="wrap", partitions=1)
+    ours = groups.applyInPandas(shown, "seen string", merge=lambda parts: parts)
+    assert_same_rows(ours, df.groupBy("k").applyInPandas(shown, "seen string"))
+
+
+def sizes(frame):
+    return pd.DataFrame({"k": frame["k"].iloc[:1], "sizes": [[len(frame)]]})
+
+
+def one_list(parts):
+    return pd.DataFrame({"k": parts["k"].iloc[:1], "sizes": [[n for each in parts["sizes"] for n in each]]})
+
+
+@pytest.mark.parametrize(("setting", "value", "most"), [("groupRows", "70", 70), ("groupBytes", "4000", 300)])
+def test_sub_groups_are_bounded(spark, facts, setting, value, most):
+    with (
+        conf(spark, f"spark.skewkit.{setting}", value),
+        conf(spark, "spark.sql.execution.arrow.maxRecordsPerBatch", "50"),
+    ):
+        groups = skewkit.skew_groupby(facts, "k", strategy="wrap", partitions=4)
+        rows = groups.applyInPandas(sizes, "k bigint, sizes array<int>", merge=one_list).collect()
+    hot = {row.k: row.sizes for row in rows}
+    assert max(hot[0]) <= most
+    assert sum(hot[0]) > 1000
+    assert len(hot[0]) < sum(hot[0]) / most * 3 + 3, "and not much smaller than they may be"
+
+
+def test_merge_runs_once_for_a_hot_key_with_one_sub_group(spark):
+    df = spark.range(100, numPartitions=1).selectExpr("if(id < 60, 0, id) k", "id v")
+    rows = skewkit.skew_groupby(df, "k", strategy="wrap", partitions=1).applyInPandas(
+        lambda frame: pd.DataFrame({"k": frame["k"].iloc[:1], "merged": [0]}),
+        "k bigint, merged int",
+        merge=lambda parts: parts.assign(merged=len(parts)),
+    )
+    merged = {row.k: row.merged for row in rows.collect()}
+    assert len(merged) == 41
+    assert merged[0] == 1
+
+
+def test_large_groups_are_cut_even_where_the_load_is_level(spark, facts):
+    def explained_with(rows):
+        with conf(spark, "spark.skewkit.minStraggler", "100"), conf(spark, "spark.skewkit.groupRows", rows):
+            groups = skewkit.skew_groupby(facts, "k", partitions=4)
+            return skewkit.explain(groups.applyInPandas(totals, TOTALS, merge=add_up))
+
+    assert "strategy   native" in explained_with("2000")
+    assert "held in one Python worker" in explained_with("1000")
+
+
+def test_keys_without_results_have_none(facts):
+    schema = "k bigint, v bigint"
+    groups = skewkit.skew_groupby(facts, "k", strategy="wrap", partitions=4)
+    assert groups.applyInPandas(lambda f: f[["k", "v"]].iloc[:0], schema, merge=lambda p: p.iloc[[0]]).count() == 0
+    late = groups.applyInPandas(lambda f: f[["k", "v"]][f["v"] > 2900], schema, merge=lambda p: p.iloc[[0]])
+    assert late.where("k = 0").count() == 1, "merge sees the sub-groups that have rows"
+
+
+def sessions(frame):
+    """Return the sessions of a key: rows whose times are at most 40 apart."""
+    return sessions_of(frame, 40)
+
+
+def join_sessions(parts):
+    return joined_sessions(parts, 40)
+
+
+def sessions_of(frame, gap):
+    frame = frame.sort_values("v")
+    number = (frame["v"].diff() > gap).cumsum()
+    grouped = frame.groupby(number)["v"]
+    return pd.DataFrame(
+        {"k": frame["k"].iloc[0], "start": grouped.min(), "end": grouped.max(), "events": grouped.count()}
+    )
+
+
+def joined_sessions(parts, gap):
+    """Join sessions that a cut went through; the parts come in order."""
+    assert parts["start"].is_monotonic_increasing
+    number = (parts["start"] - parts["end"].shift() > gap).cumsum()
+    how = {"k": "first", "start": "min", "end": "max", "events": "sum"}
+    return parts.groupby(number.to_numpy()).agg(how)
+
+
+SESSIONS = "k bigint, start bigint, end bigint, events bigint"
+
+
+@pytest.mark.connect
+@pytest.mark.parametrize(
+    ("frame", "aqe"), [("as it is", "true"), ("with a profile", "false"), ("behind a shuffle", "true")]
+)
+def test_sessions_along_an_order(spark, skewed, frame, aqe):
+    df = skewed(3000, tail=40).where("v % 100 < 50 and k is not null")
+    df = df.repartition(3, "v") if frame == "behind a shuffle" else df
+    profile = skewkit.skew_profile(df, "k", partitions=4) if frame == "with a profile" else None
+    with conf(spark, "spark.skewkit.groupRows", "64"), conf(spark, "spark.sql.adaptive.enabled", aqe):
+        groups = skewkit.skew_groupby(df, "k", strategy="wrap", partitions=4, profile=profile)
+        ours = groups.applyInPandas(sessions, SESSIONS, merge=join_sessions, order_by="v")
+        assert_same_rows(ours, df.groupBy("k").applyInPandas(sessions, SESSIONS))
+    assert "cut along v" in skewkit.explain(ours)
+
+
+ORDERS = {
+    "ties": (lambda: [F.col("t")], lambda t: t),
+    "descending": (lambda: [F.desc("t")], lambda t: [-each for each in t]),
+    "two columns": (lambda: ["t", "v"], lambda t: t),
+    "nulls last": (lambda: [F.asc_nulls_last("nt")], lambda t: t),
+    "a struct": (lambda: [F.struct("t")], lambda t: t),
+}
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_ranges_are_consecutive_and_merged_in_order(spark, order):
+    by, key = ORDERS[order][0](), ORDERS[order][1]
+    df = spark.range(2000, numPartitions=3).selectExpr(
+        "if(id % 4 < 3, 0, id) k", "cast(hash(id) % 50 as int) t", "nullif(hash(id) % 50, 7) nt", "id v"
+    )
+
+    def part(frame):
+        column = "nt" if order == "nulls last" else "t"
+        values = [1000.0 if math.isnan(each) else float(each) for each in frame[column]]
+        return pd.DataFrame({"k": frame["k"].iloc[:1], "parts": [[values]], "v": [frame["v"].tolist()]})
+
+    def merge(parts):
+        lists = [[each for part in parts["parts"] for each in part], [each for v in parts["v"] for each in v]]
+        return pd.DataFrame({"k": parts["k"].iloc[:1], "parts": [lists[0]], "v": [lists[1]]})
+
+    with conf(spark, "spark.skewkit.groupRows", "100"):
+        groups = skewkit.skew_groupby(df, "k", strategy="wrap", partitions=4)
+        rows = groups.applyInPandas(
+            part, "k bigint, parts array<array<double>>, v array<bigint>", merge=merge, order_by=by
+        )
+        hot = rows.where("k = 0").first()
+    truth = [row.v for row in df.where("k = 0").select("v").collect()]
+    assert sorted(hot.v) == sorted(truth)
+    parts = [list(key(part)) for part in hot.parts]
+    assert len(parts) >= 15
+    assert max(map(len, parts)) <= 100
+    assert all(part == sorted(part) for part in parts)
+    if order == "two columns":
+        rank = {row.v: i for i, row in enumerate(df.where("k = 0").orderBy(*by).collect())}
+        assert [rank[v] for v in hot.v] == list(range(len(truth)))
+    else:
+        assert all(a[-1] < b[0] for a, b in itertools.pairwise(parts)), "no tie is cut"
+
+
+def test_the_ordered_form_reads_one_exchange(facts, connect):
+    groups = skewkit.skew_groupby(facts, "k", strategy="wrap", partitions=4)
+    frame = groups.applyInPandas(totals, TOTALS, merge=add_up, order_by="v")
+    with conf(facts.sparkSession, "spark.sql.adaptive.enabled", "false"):
+        plan = explained(frame, "FORMATTED").partition("\n\n")[0]
+    assert plan.count("ReusedExchange") == 1
+    assert plan.count("Exchange") - 1 == 2, "the rows, and the partial results"
+
+
+def pairs(key, left, right):
+    return pd.DataFrame({"k": [repr(key)], "l": [len(left)], "r": [len(right)], "s": [right["w"].sum()]})
+
+
+@pytest.mark.connect
+@pytest.mark.parametrize(("strategy", "aqe"), [("auto", "true"), ("dkg", "false"), ("native", "true")])
+def test_cogroups(spark, facts, strategy, aqe):
+    other = facts.selectExpr("k kk", "v w").where("w % 3 = 0 or kk is null or kk > 20")
+    left = skewkit.skew_groupby(facts, "k", strategy=strategy, partitions=4)
+    right = skewkit.skew_groupby(other, "kk", partitions=4)
+    schema = "k string, l bigint, r bigint, s bigint"
+    ours = left.cogroup(right).applyInPandas(pairs, schema)
+    with conf(spark, "spark.sql.adaptive.enabled", aqe):
+        assert_same_rows(ours, facts.groupBy("k").cogroup(other.groupBy("kk")).applyInPandas(pairs, schema))
+    assert f"strategy   {'dkg' if strategy == 'auto' else strategy}" in skewkit.explain(ours)
+
+
+@pytest.mark.parametrize("hint", ["left", "both"])
+def test_cogroups_of_named_keys_add_no_exchange(facts, hint):
+    left = skewkit.skew_groupby(facts, "k", "s", partitions=4, heavy=[(0, "1")])
+    right = skewkit.skew_groupby(facts, "k", "s", partitions=4, heavy=[(0, "2")] if hint == "both" else None)
+    schema = "k bigint, s string, n int"
+
+    def both(left, right):
+        return pd.DataFrame({"k": left["k"].iloc[:1], "s": left["s"].iloc[:1], "n": [len(left) * len(right)]})
+
+    ours = left.cogroup(right).applyInPandas(both, schema)
+    grouped = facts.groupBy("k", "s")
+    assert_same_rows(ours, grouped.cogroup(grouped).applyInPandas(both, schema))
+    assert "named as hot" in skewkit.explain(ours)
+    assert explained(ours, "FORMATTED").count("Exchange (") == 2, "one for each side"
+
+
+DATA = Path(__file__).parents[3] / "shared" / "data"
+
+
+def real(spark, name, rows):
+    file = DATA / f"{name}.parquet"
+    if not file.is_file():
+        pytest.skip(f"{name}.parquet is not at hand")
+    return spark.read.parquet(str(file)).limit(rows).localCheckpoint()
+
+
+def test_words_of_novels(spark):
+    words = real(spark, "novels_words", 30_000)
+
+    def places(frame):
+        docs = frame.groupby("doc", as_index=False).agg(n=("pos", "count"), first=("pos", "min"))
+        return docs.assign(word=frame["word"].iloc[0])
+
+    def joined(parts):
+        return parts.groupby(["word", "doc"], as_index=False).agg({"n": "sum", "first": "min"})
+
+    schema = "word string, doc string, n bigint, first int"
+    ours = skewkit.skew_groupby(words, "word", partitions=16, strategy="wrap").applyInPandas(places, schema, joined)
+    assert_same_rows(ours, words.groupBy("word").applyInPandas(places, schema))
+
+
+def test_names_weighted_by_births(spark):
+    names = real(spark, "babynames", 20_000)
+    profile = skewkit.skew_profile(names, "name", weight="births", partitions=8)
+
+    def born(frame):
+        total = frame["births"].sum()
+        return pd.DataFrame({"name": frame["name"].iloc[:1], "births": [total], "years": [frame["year"].nunique()]})
+
+    plain = names.groupBy("name").applyInPandas(born, "name string, births bigint, years bigint")
+    ours = skewkit.skew_groupby(names, "name", profile=profile, strategy="dkg")
+    assert_same_rows(ours.applyInPandas(born, "name string, births bigint, years bigint"), plain)
+
+    def yearly(frame):
+        by_year = frame.groupby("year", as_index=False)["births"].sum()
+        return by_year.assign(name=frame["name"].iloc[0])
+
+    def add_years(parts):
+        return parts.groupby(["name", "year"], as_index=False)["births"].sum()
+
+    schema = "name string, year int, births bigint"
+    ours = skewkit.skew_groupby(names, "name", profile=profile, strategy="wrap")
+    plain = names.groupBy("name").applyInPandas(yearly, schema)
+    assert_same_rows(ours.applyInPandas(yearly, schema, merge=add_years), plain)
+
+
+def test_sessions_of_authors(spark):
+    changes = real(spark, "git_changes", 20_000).selectExpr(
+        "cast(substr(author, 4) as bigint) k", "unix_seconds(cast(ts as timestamp)) v"
+    )
+
+    def func(frame):
+        return sessions_of(frame, 3600)
+
+    def merge(parts):
+        return joined_sessions(parts, 3600)
+
+    ours = skewkit.skew_groupby(changes, "k", partitions=8).applyInPandas(func, SESSIONS, merge, order_by="v")
+    assert_same_rows(ours, changes.groupBy("k").applyInPandas(func, SESSIONS))
+    assert "cut along v" in skewkit.explain(ours)
+
+
+def test_flights_by_carrier_and_day(spark):
+    flights = real(spark, "flights13", 30_000)
+
+    def delays(key, frame):
+        late = frame["dep_delay"].fillna(0)
+        return pd.DataFrame({"c": [key[0]], "d": [key[1]], "n": [len(frame)], "late": [late.sum()], "h": [late.max()]})
+
+    def joined(parts):
+        return parts.groupby(["c", "d"], as_index=False).agg({"n": "sum", "late": "sum", "h": "max"})
+
+    schema = "c string, d int, n bigint, late double, h double"
+    ours = skewkit.skew_groupby(flights, "carrier", "day", partitions=64, strategy="wrap")
+    plain = flights.groupBy("carrier", "day").applyInPandas(delays, schema)
+    assert_same_rows(ours.applyInPandas(delays, schema, merge=joined), plain)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="reads the peak memory from /proc")
+def test_a_group_of_twenty_million_rows_fits_into_250_mb(spark):
+    df = spark.range(20_000_000, numPartitions=4).selectExpr(
+        "if(id % 1000 < 990, 0, id % 1000) k", "id v", "double(id) x", "concat('name ', id % 5000) s"
+    )
+
+    def peak(frame):
+        frame = frame.assign(y=frame["x"] * 2)
+        status = Path("/proc/self/status").read_text()
+        high = next(int(line.split()[1]) for line in status.splitlines() if line.startswith("VmHWM:"))
+        return pd.DataFrame({"k": frame["k"].iloc[:1], "n": [len(frame)], "y": [frame["y"].sum()], "kb": [high]})
+
+    def merge(parts):
+        return parts.groupby("k", as_index=False).agg({"n": "sum", "y": "sum", "kb": "max"})
+
+    groups = skewkit.skew_groupby(df, "k", partitions=8)
+    hot = groups.applyInPandas(peak, "k bigint, n bigint, y double, kb bigint", merge=merge).where("k = 0").first()
+    assert hot.n == 19_800_000
+    assert hot.kb < 250_000
