@@ -60,8 +60,7 @@ def decide(asked: Asked, sides: Sides, physical: str) -> Choice:
     plan = join_plan(left, right, asked.partitions, asked.rules, null_safe=asked.keys.null_safe, scheme=scheme)
     chosen, reason = _strategy(asked, sides, plan, left, right)
     notes = (_adaptive(asked, sides, plan, physical), *stale_note(left, asked.partitions))
-    shown = left if left.fraction or right is None else right
-    choice = Choice(asked.title, chosen, reason, shown, plan.keys, plan, notes=notes)
+    choice = Choice(asked.title, chosen, reason, left, plan.keys, plan, notes=notes)
     if chosen != "broadcast_head":
         return choice
     head = plan.head(asked.settings.broadcast_rows)

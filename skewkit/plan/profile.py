@@ -232,7 +232,7 @@ def every_key_once(keys: Sequence[str], types: Sequence[str], rows: float, *, bu
     """
     profile = empty_profile(keys, types, buckets=buckets)
     tail = (rows / buckets,) * buckets
-    return replace(profile, rows=rows, tail=tail, theta=0.0, unlisted=1.0, sampled=True, fraction=0.0)
+    return replace(profile, rows=rows, tail=tail, theta=0.0, unlisted=1.0, fraction=0.0)
 
 
 def named_heavy(keys: Sequence[str], types: Sequence[str], heavy: Sequence[tuple[Any, ...]]) -> KeyProfile:

@@ -6,6 +6,7 @@ import re
 
 _JOIN = re.compile(r"(BroadcastHashJoin|BroadcastNestedLoopJoin|SortMergeJoin|ShuffledHashJoin|CartesianProduct)")
 _GROUPED = re.compile(r"Aggregate \[([^\[\]]+)\]")
+_PLACED = re.compile(r"Exchange (hash|range)partitioning.*REPARTITION_BY")
 _ATTRIBUTE = re.compile(r"([^\s,\[]+)#\d+")
 _UNSAFE = (
     ("holds a limit or a sample, which may differ the second time", r"Limit\b|\bSample\b|TakeOrdered"),
@@ -40,6 +41,16 @@ def grouped_by(explained: str) -> set[str] | None:
     top = next((line for line in lines if not line.startswith(("Project ", "Filter "))), "")
     found = _GROUPED.match(top)
     return {name.lower() for name in _ATTRIBUTE.findall(found.group(1))} if found else None
+
+
+def placed_by_user(physical: str) -> bool:
+    r"""Return whether the last thing that a plan does is to repartition by columns, as the user asked.
+
+    >>> placed_by_user("AdaptiveSparkPlan isFinalPlan=false\n+- Exchange hashpartitioning(k#1, 8), REPARTITION_BY_NUM")
+    True
+    """
+    lines = [line for line in physical.splitlines() if line.strip() and "AdaptiveSparkPlan" not in line]
+    return bool(lines) and _PLACED.match(lines[0].lstrip(" :+-")) is not None
 
 
 def unsafe_to_read_twice(physical: str) -> str | None:
