@@ -118,13 +118,11 @@ def skew_join(
     if strategy == "broadcast_head":
         sides.check_broadcast(kind)
     profiles = _given_profiles(keys, heavy, left_profile, right_profile)
-    sides = Sides(sides.left.freed(n), sides.right.freed(n))
     asked = Asked(title, strategy, keys, rules, n, settings, *profiles)
     choice = decide(asked, sides, Seen(native).physical)
     if choice.strategy == "native" or choice.join is None:
         return remember(native, choice)
     hashed = fits_a_hash_table(choice.join, settings)
-    left, right = sides.left.frame, sides.right.frame
     if choice.head is not None:
         return remember(broadcast_head(left, right, keys, choice.join, choice.head, shuffle_hash=hashed), choice)
     stored: dict[Side, bool] = {side: seen.stored for side, seen in sides.named}

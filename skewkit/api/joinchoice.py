@@ -52,7 +52,7 @@ def decide(asked: Asked, sides: Sides, physical: str) -> Choice:
 
     The questions get dearer: the plan that Spark has, a look at some hashes, a profile of both sides.
     """
-    native = _without_a_job(asked, physical)
+    native = _without_a_job(asked, sides, physical)
     if native is not None:
         return Choice(asked.title, "native", native)
     left, right = _profiles(asked, sides)
@@ -75,13 +75,20 @@ def fits_a_hash_table(plan: JoinPlan, settings: Settings) -> bool:
     return plan.build_rows is not None and plan.build_rows <= settings.hash_join_rows
 
 
-def _without_a_job(asked: Asked, physical: str) -> str | None:
-    """Return why plain Spark is right, from its own plan, or None."""
-    join = top_join(physical)
-    named = asked.left is not None and asked.left.named
-    if not asked.auto or named or join is None or not join.startswith("Broadcast"):
+def _without_a_job(asked: Asked, sides: Sides, physical: str) -> str | None:
+    """Return why plain Spark is right, from its own plan and those of the sides, or None."""
+    if not asked.auto or (asked.left is not None and asked.left.named):
         return None
-    return f"Spark broadcasts one side ({join}): nothing is shuffled"
+    join = top_join(physical)
+    if join is not None and join.startswith("Broadcast"):
+        return f"Spark broadcasts one side ({join}): nothing is shuffled"
+    for (side, seen), keys in zip(sides.named, (asked.keys.left, asked.keys.right), strict=True):
+        if seen.gathered(keys.names):
+            return (
+                f"the {side} side is repartitioned by the key, so a hot key's rows are in one task before they can be "
+                "spread; leave this repartition out to have them spread"
+            )
+    return None
 
 
 def _profiles(asked: Asked, sides: Sides) -> tuple[KeyProfile, KeyProfile | None]:

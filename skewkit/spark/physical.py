@@ -6,8 +6,8 @@ import re
 
 _JOIN = re.compile(r"(BroadcastHashJoin|BroadcastNestedLoopJoin|SortMergeJoin|ShuffledHashJoin|CartesianProduct)")
 _GROUPED = re.compile(r"Aggregate \[([^\[\]]+)\]")
-_PLACED = re.compile(r"Exchange (hash|range)partitioning.*REPARTITION_BY")
-_ATTRIBUTE = re.compile(r"([^\s,\[]+)#\d+")
+_PLACED = re.compile(r"Exchange (?:hash|range)partitioning\(([^()]+)\), REPARTITION_BY")
+_ATTRIBUTE = re.compile(r"([^\s,\[(]+)#\d+")
 _UNSAFE = (
     ("holds a limit or a sample, which may differ the second time", r"Limit\b|\bSample\b|TakeOrdered"),
     ("holds random values", r"\b(rand|randn|uuid|shuffle|randstr|uniform)\("),
@@ -43,14 +43,15 @@ def grouped_by(explained: str) -> set[str] | None:
     return {name.lower() for name in _ATTRIBUTE.findall(found.group(1))} if found else None
 
 
-def placed_by_user(physical: str) -> bool:
-    r"""Return whether the last thing that a plan does is to repartition by columns, as the user asked.
+def placed_by(physical: str) -> set[str] | None:
+    r"""Return the names, in lower case, of the columns that the user repartitioned a frame by, as its last step.
 
-    >>> placed_by_user("AdaptiveSparkPlan isFinalPlan=false\n+- Exchange hashpartitioning(k#1, 8), REPARTITION_BY_NUM")
-    True
+    >>> placed_by("AdaptiveSparkPlan isFinalPlan=false\n+- Exchange hashpartitioning(K#1, 8), REPARTITION_BY_NUM")
+    {'k'}
     """
     lines = [line for line in physical.splitlines() if line.strip() and "AdaptiveSparkPlan" not in line]
-    return bool(lines) and _PLACED.match(lines[0].lstrip(" :+-")) is not None
+    found = _PLACED.match(lines[0].lstrip(" :+-")) if lines else None
+    return {name.lower() for name in _ATTRIBUTE.findall(found.group(1))} if found else None
 
 
 def unsafe_to_read_twice(physical: str) -> str | None:

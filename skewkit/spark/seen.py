@@ -9,7 +9,7 @@ from functools import cached_property
 from pyspark.sql import DataFrame
 
 from skewkit.spark.compat import explained
-from skewkit.spark.physical import against_reading_twice, grouped_by, placed_by_user, unsafe_to_read_twice
+from skewkit.spark.physical import against_reading_twice, grouped_by, placed_by, unsafe_to_read_twice
 from skewkit.spark.size import guess_rows
 
 
@@ -52,12 +52,14 @@ class Seen:
         """Whether the frame only reads, selects and filters, so that its sources' rows bound its own."""
         return self.costly_again is None and "Generate" not in self.physical
 
-    def freed(self, partitions: int) -> Seen:
-        """Return the frame without a repartition by columns at its end, which would put a hot key's rows in one task.
+    def gathered(self, keys: Sequence[str]) -> bool:
+        """Return whether the user repartitioned the frame by some of these columns just before.
 
-        Spark runs the last of two repartitions only; the one added here deals rows out in turn.
+        >>> Seen(spark.range(9).repartition(3, "id")).gathered(["id"]), Seen(spark.range(9)).gathered(["id"])
+        (True, False)
         """
-        return Seen(self.frame.repartition(partitions)) if placed_by_user(self.physical) else self
+        placed = placed_by(self.physical)
+        return placed is not None and placed <= {key.lower() for key in keys}
 
     def once(self, keys: Sequence[str]) -> bool:
         """Return whether the frame is grouped by some of these columns, so that it has every key once.

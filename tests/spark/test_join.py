@@ -296,12 +296,11 @@ def test_shapes_that_adaptive_execution_never_splits(facts, dimension, shape):
             assert "splits only what was shuffled for this join" in text
 
 
-def test_rows_repartitioned_by_the_key_do_not_gather_before_they_are_spread(facts, dimension):
-    left = facts.repartition(5, "k")
-    joined = skewkit.skew_join(left, dimension, "k", strategy="salt").where(left["v"] >= 0)
-    plan = explained(joined).rpartition("== Physical Plan ==")[2]
-    assert "RoundRobin" in plan
-    assert "hashpartitioning(k" not in plan
+def test_rows_that_the_user_gathered_by_the_key_cannot_be_spread(facts, dimension):
+    for left, right in ((facts.repartition(5, "k"), dimension), (dimension, facts.repartition(5, "K"))):
+        assert "leave this repartition out" in skewkit.explain(skewkit.skew_join(left, right, "k"))
+    other = facts.repartition(5, "s")
+    assert "leave this repartition out" not in skewkit.explain(skewkit.skew_join(other, dimension, "k"))
 
 
 def test_a_chain_of_three_skew_joins_on_different_keys(facts, dimension):
