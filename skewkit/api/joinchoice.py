@@ -52,7 +52,7 @@ def decide(asked: Asked, sides: Sides, physical: str) -> Choice:
 
     The questions get dearer: the plan that Spark has, a look at some hashes, a profile of both sides.
     """
-    native = _without_a_job(asked, sides, physical)
+    native = _without_a_job(asked, physical)
     if native is not None:
         return Choice(asked.title, "native", native)
     left, right = _profiles(asked, sides)
@@ -60,7 +60,9 @@ def decide(asked: Asked, sides: Sides, physical: str) -> Choice:
     plan = join_plan(left, right, asked.partitions, asked.rules, null_safe=asked.keys.null_safe, scheme=scheme)
     chosen, reason = _strategy(asked, sides, plan, left, right)
     notes = (_adaptive(asked, sides, plan, physical), *stale_note(left, asked.partitions))
-    choice = Choice(asked.title, chosen, reason, left, plan.keys, plan, notes=notes)
+    # A look may know the heavy keys of a cold join by their hashes only: nothing to show.
+    shown = None if any(None in h.key for h in left.heavy) else left
+    choice = Choice(asked.title, chosen, reason, shown, plan.keys, plan, notes=notes)
     if chosen != "broadcast_head":
         return choice
     head = plan.head(asked.settings.broadcast_rows)
@@ -75,20 +77,13 @@ def fits_a_hash_table(plan: JoinPlan, settings: Settings) -> bool:
     return plan.build_rows is not None and plan.build_rows <= settings.hash_join_rows
 
 
-def _without_a_job(asked: Asked, sides: Sides, physical: str) -> str | None:
-    """Return why plain Spark is right, from its own plan and those of the sides, or None."""
-    if not asked.auto or (asked.left is not None and asked.left.named):
-        return None
+def _without_a_job(asked: Asked, physical: str) -> str | None:
+    """Return why plain Spark is right, from its own plan, or None."""
     join = top_join(physical)
-    if join is not None and join.startswith("Broadcast"):
-        return f"Spark broadcasts one side ({join}): nothing is shuffled"
-    for (side, seen), keys in zip(sides.named, (asked.keys.left, asked.keys.right), strict=True):
-        if seen.gathered(keys.names):
-            return (
-                f"the {side} side is repartitioned by the key, so a hot key's rows are in one task before they can be "
-                "spread; leave this repartition out to have them spread"
-            )
-    return None
+    named = asked.left is not None and asked.left.named
+    if not asked.auto or named or join is None or not join.startswith("Broadcast"):
+        return None
+    return f"Spark broadcasts one side ({join}): nothing is shuffled"
 
 
 def _profiles(asked: Asked, sides: Sides) -> tuple[KeyProfile, KeyProfile | None]:
@@ -157,7 +152,25 @@ def _strategy(
     if left.named:
         return "salt", "these keys were named as hot"
     options = JoinOptions(sides.widths, fits_a_hash_table(plan, asked.settings), sides.no_broadcast)
-    return choose_join(plan, (left, right), asked.settings, options)
+    chosen, reason = choose_join(plan, (left, right), asked.settings, options)
+    gathered = None if chosen == "native" else _gathered(asked, sides, plan)
+    return ("native", gathered) if gathered is not None else (chosen, reason)
+
+
+def _gathered(asked: Asked, sides: Sides, plan: JoinPlan) -> str | None:
+    """Return why the rows of hot keys cannot be spread any more, or None."""
+    keys = {"left": asked.keys.left, "right": asked.keys.right}
+    for side, seen in sides.named:
+        if side in _hot_sides(plan) and seen.gathered(keys[side].names):
+            return (
+                f"the {side} side is repartitioned by the key, so a hot key's rows are in one task before they can be "
+                "spread; leave this repartition out to have them spread"
+            )
+    return None
+
+
+def _hot_sides(plan: JoinPlan) -> tuple[Side, ...]:
+    return tuple(s for s in SIDES if any(_rows(grid, s) >= _rows(grid, opposite(s)) for grid in plan.grids))
 
 
 def _adaptive(asked: Asked, sides: Sides, plan: JoinPlan, physical: str) -> str:
@@ -166,8 +179,7 @@ def _adaptive(asked: Asked, sides: Sides, plan: JoinPlan, physical: str) -> str:
     names = ("spark.sql.adaptive.enabled", "spark.sql.adaptive.skewJoin.enabled")
     enabled = all((read(name) or "true") == "true" for name in names)
     most = [max((_rows(grid, s) for grid in plan.grids), default=0.0) * sides.widths.of(s) for s in SIDES]
-    hot = tuple(s for s in SIDES if any(_rows(grid, s) >= _rows(grid, opposite(s)) for grid in plan.grids))
-    return adaptive_note(asked.rules.how, hot, physical, max(most), enabled=enabled)
+    return adaptive_note(asked.rules.how, _hot_sides(plan), physical, max(most), enabled=enabled)
 
 
 def _rows(grid: Grid, side: Side) -> float:

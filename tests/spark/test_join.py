@@ -10,6 +10,7 @@ import skewkit
 from skewkit.errors import UnsupportedError
 from skewkit.spark.compat import explained
 from skewkit.testing import assert_same_rows, partition_rows
+from tests.helpers import conf
 
 STRATEGIES = ["auto", "native", "broadcast_head", "salt"]
 SLOW = pytest.mark.slow
@@ -296,11 +297,15 @@ def test_shapes_that_adaptive_execution_never_splits(facts, dimension, shape):
             assert "splits only what was shuffled for this join" in text
 
 
-def test_rows_that_the_user_gathered_by_the_key_cannot_be_spread(facts, dimension):
-    for left, right in ((facts.repartition(5, "k"), dimension), (dimension, facts.repartition(5, "K"))):
-        assert "leave this repartition out" in skewkit.explain(skewkit.skew_join(left, right, "k"))
-    other = facts.repartition(5, "s")
-    assert "leave this repartition out" not in skewkit.explain(skewkit.skew_join(other, dimension, "k"))
+def test_rows_that_the_user_gathered_by_the_key_cannot_be_spread(spark):
+    hot = spark.range(60_000).selectExpr("if(id % 3 = 0, 7, id % 9000) AS k", "id % 11 AS s")
+    names = spark.range(9_000).selectExpr("id AS k", "id AS w")
+    with conf(spark, "spark.sql.autoBroadcastJoinThreshold", "-1"):
+        for left, right in ((hot.repartition(5, "k"), names), (names, hot.repartition(5, "K"))):
+            assert "leave this repartition out" in skewkit.explain(skewkit.skew_join(left, right, "k"))
+        for left, right in ((hot.repartition(5, "s"), names), (hot, names.repartition(5, "k"))):
+            text = skewkit.explain(skewkit.skew_join(left, right, "k"))
+            assert "strategy   native" not in text, text
 
 
 def test_a_chain_of_three_skew_joins_on_different_keys(facts, dimension):

@@ -98,3 +98,15 @@ def test_a_side_grouped_by_the_key_is_not_read_to_be_profiled(spark, monkeypatch
         joined = skewkit.skew_join(left, right, "k", how, strategy="salt", partitions=4)
         assert_same_rows(joined, left.join(right, "k", how))
     assert "every key once" in skewkit.explain(skewkit.skew_join(once, hot, "k", strategy="salt", partitions=4))
+
+
+def test_keys_whose_values_a_look_does_not_bring_are_named_by_a_profile(spark):
+    hot = spark.range(100_000).selectExpr("timestamp_seconds(if(id % 3 = 0, 7, id % 20000)) AS k", "id AS v")
+    names = spark.range(20_000).selectExpr("timestamp_seconds(id) AS k", "id AS w")
+    joined = skewkit.skew_join(hot, names, "k", strategy="salt", partitions=4)
+    assert "datetime.datetime(1970, 1, 1" in skewkit.explain(joined)
+    assert_same_rows(joined, hot.join(names, "k"))
+    warm = hot.withColumn("k", F.when(F.col("v") % 15 == 0, F.col("k")).otherwise(F.timestamp_seconds(F.col("v"))))
+    text = skewkit.explain(skewkit.skew_join(warm, warm.select("k").distinct(), "k", partitions=4))
+    assert "native" in text
+    assert "None" not in text
