@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from skewkit.errors import SkewkitError
+from skewkit.hashing.spark import xxhash64
 from skewkit.plan.windowplan import Order, WindowPlan, shifted
 from skewkit.spark.compat import place
 from skewkit.spark.keys import Keys, Names, has_fixed_hash, quoted
@@ -18,13 +20,17 @@ from skewkit.spark.route import element, with_heavy_index
 _MOST_IN_TREES = 64
 """More comparisons of single columns make a method that Java does not compile; then cuts are searched in arrays."""
 
+_MOST_COMPARED = 16
+"""So many cut keys at most are compared by value, besides their hash."""
+
 
 @dataclass(frozen=True)
 class Blocks:
     """A frame placed by a window plan.
 
-    Its helper columns: `partition`; `block`, -1 where the row's key is not cut; and under `names("own")`, if
-    `has_copies`, whether a row is in its own block or a copy in another.
+    Its helper columns: `partition`; `block`, -1 where the row's key is not cut; under `names("own")`, if `has_copies`,
+    whether a row is in its own block or a copy in another; and `whole0` and so on, after `with_whole_keys`, the key
+    where it is not cut, else null.
     """
 
     frame: DataFrame
@@ -33,6 +39,8 @@ class Blocks:
     names: Names
     plan: WindowPlan
     has_copies: bool = False
+    block_tells_key: bool = False
+    """Whether all rows of a block have one key; else keys of one hash may share it."""
 
     @property
     def partition(self) -> Column:
@@ -46,8 +54,18 @@ class Blocks:
 
     @property
     def within(self) -> list[Column]:
-        """What tells blocks, and partitions that are not cut, apart: hashes may collide, keys do not."""
-        return [self.partition, self.block, *self.keys.columns]
+        """What tells blocks, and keys that are not cut, apart (after `with_whole_keys`)."""
+        if not self.block_tells_key:
+            return [self.partition, self.block, *self.keys.columns]
+        return [self.partition, self.block, *(F.col(self.names(f"whole{i}")) for i in range(len(self.keys.columns)))]
+
+    def with_whole_keys(self) -> Blocks:
+        """Return the blocks with the columns `whole0` and so on, where they are of use."""
+        if not self.block_tells_key:
+            return self
+        whole = [F.when(self.block < 0, key) for key in self.keys.columns]
+        named = [column.alias(self.names(f"whole{i}")) for i, column in enumerate(whole)]
+        return replace(self, frame=self.frame.select("*", *named))
 
 
 def placed(
@@ -66,6 +84,11 @@ def placed(
     """
     found = with_heavy_index(df, keys, plan.keys, names)
     columns = cut_by[: plan.depth]
+    exact = _exact(keys, plan)
+    if exact is not None:
+        other = [(F.col(names("heavy")) == i) & ~same for i, same in exact.items()]
+        heavy = F.when(reduce(Column.__or__, other), -1).otherwise(F.col(names("heavy")))
+        found = found.withColumn(names("heavy"), heavy)
     found = _with_block(found, columns, plan, names, "block")
     heavy, block = F.col(names("heavy")), F.col(names("block"))
     helpers = [names("hash"), names("heavy")]
@@ -78,7 +101,32 @@ def placed(
     at = at.when(heavy >= 0, element(homes, "int", heavy)).otherwise(tail)
     routed = found.select("*", F.coalesce(at, F.lit(0)).alias(names("partition"))).drop(*helpers)
     exchanged = place(routed, plan.keys.partitions, F.col(names("partition")))
-    return Blocks(_kept_whole(exchanged), keys, by, names, plan, shifts is not None)
+    return Blocks(_kept_whole(exchanged), keys, by, names, plan, shifts is not None, exact is not None)
+
+
+def _exact(keys: Keys, plan: WindowPlan) -> dict[int, Column] | None:
+    """Return whether a row has the very key, for all heavy keys that are cut, or None if that cannot be told.
+
+    Only keys whose value is known, and has the hash of the plan, can be compared.
+    """
+    if not 0 < len(plan.spans) <= _MOST_COMPARED or not all(_has_literal(type_) for type_ in keys.types):
+        return None
+    found = {}
+    for i in plan.spans:
+        heavy = plan.keys.heavy[i]
+        try:
+            if xxhash64(heavy.key, keys.types) != heavy.hash:
+                return None
+        except (SkewkitError, TypeError, ValueError, ArithmeticError):
+            return None
+        values = [F.lit(value).cast(type_) for value, type_ in zip(heavy.key, keys.types, strict=True)]
+        pairs = zip(keys.columns, values, strict=True)
+        found[i] = reduce(Column.__and__, [column.eqNullSafe(value) for column, value in pairs])
+    return found
+
+
+def _has_literal(type_: str) -> bool:
+    return type_.partition("(")[0] in ("tinyint", "smallint", "int", "bigint", "string", "boolean", "date", "decimal")
 
 
 def _with_block(df: DataFrame, columns: Sequence[Column], plan: WindowPlan, names: Names, role: str) -> DataFrame:

@@ -70,7 +70,8 @@ def bordered(
         *(either(F.col(quoted(name)), row[f"c{i}"]).alias(new[name]) for i, name in enumerate(columns)),
     )
     used = ("to_partition", "to_block", "to_door", "row", "self", "number", "door", "block")
-    joined = joined.drop(*keys, *(helper(role) for role in used))
+    joined = joined.drop(*keys, *(helper(role) for role in used), *(helper(f"whole{i}") for i in range(len(keys))))
     joined = joined.withColumnRenamed(helper("near_block"), helper("block"))
     by = blocks.by.renamed([new[name] for name in order])
-    return replace(blocks, frame=joined, keys=blocks.keys.renamed(new_keys), by=by, has_copies=True), new
+    around_it = replace(blocks, frame=joined, keys=blocks.keys.renamed(new_keys), by=by, has_copies=True)
+    return around_it.with_whole_keys(), new

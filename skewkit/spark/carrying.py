@@ -46,7 +46,7 @@ def carried(blocks: Blocks, wanted: Sequence[Carried], names: Sequence[str], tie
         prior = priors.of(each.prior) if each.prior else ""
         sql = each.total.replace("{rn}", helper("rn")).replace("{size}", helper("size")).replace("{prior}", prior)
         totals.append(F.expr(sql).alias(helper(f"total{i}")))
-    by_block = rows.groupBy(*blocks.within).agg(*totals).repartition(1)
+    by_block = rows.groupBy(blocks.partition, blocks.block, *blocks.keys.columns).agg(*totals).repartition(1)
     of_key = Window.partitionBy(*blocks.keys.columns).orderBy(blocks.block)
     sums = []
     for i, each in enumerate(wanted):
@@ -73,11 +73,13 @@ def carried(blocks: Blocks, wanted: Sequence[Carried], names: Sequence[str], tie
 def meets(blocks: Blocks) -> Column:
     """Return whether a row of the blocks is in the block of a row of `carried`.
 
-    Only partition and block are keys of the join, so that it is one of integers; the keys are compared besides, in
-    a way that Spark does not take for a third key, for the case that two hot keys have one hash.
+    Only partition and block are keys of the join, so that it is one of integers. Where a block does not tell the key,
+    keys are compared besides, in a way that Spark does not take for a third key: two hot keys may have one hash.
     """
     helper = blocks.names
     condition = (blocks.partition == F.col(helper("to_partition"))) & (blocks.block == F.col(helper("to_block")))
+    if blocks.block_tells_key:
+        return condition
     for i, key in enumerate(blocks.keys.columns):
         other = F.col(helper(f"to_key{i}"))
         condition = condition & (((key >= other) & (key <= other)) | (key.isNull() & other.isNull()))

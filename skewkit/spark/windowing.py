@@ -110,7 +110,7 @@ def split(
     shifts = (frame.start, frame.end) if frame is not None and by_value else None
     near = frame.reach if frame is not None and frame.kind == "rows" else (0, 0)
     cut_by = [F.col(quoted(name)) for name in order or [found["cut"]]]
-    blocks = placed(base, keys, by.renamed(order), cut_by, plan, names, shifts)
+    blocks = placed(base, keys, by.renamed(order), cut_by, plan, names, shifts).with_whole_keys()
     types = {each.name: each.dataType for each in base.schema.fields}
     wanted = list(dict.fromkeys(each for part in parts for each in part.carried))
     ties = []
