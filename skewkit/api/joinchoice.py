@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 from skewkit.api.common import measured, stale_note
 from skewkit.api.joinsides import Sides
+from skewkit.api.looks import Looked, look_at
 from skewkit.errors import UnsupportedError
 from skewkit.options import Settings
 from skewkit.plan.adaptive import adaptive_note
@@ -16,14 +17,9 @@ from skewkit.plan.joinrules import SIDES, JoinRules, Side, opposite
 from skewkit.plan.profile import KeyProfile, every_key_once
 from skewkit.spark.compat import conf_reader
 from skewkit.spark.joinsides import JoinKeys
-from skewkit.spark.looking import Glance, look
 from skewkit.spark.physical import top_join
-from skewkit.spark.profiling import auto_fraction, bucket_count
+from skewkit.spark.profiling import bucket_count
 
-_LOOKED = 200_000
-"""Rows of a frame that a look brings to the driver: with 32 partitions, what each gets is known to some 1.3 %."""
-_LEAST = 200
-"""Rows per partition that a look must have; with more partitions than that a frame is profiled where it is."""
 _LOW = 4.0
 """The optimizer's guess of rows goes by compressed bytes and may be so many times too small."""
 
@@ -106,35 +102,27 @@ def _looked(asked: Asked, sides: Sides) -> tuple[KeyProfile, KeyProfile] | None:
     A side that is grouped by the keys has each once and is not read at all.
     """
     n = asked.partitions
-    wanted = min(_LOOKED, asked.settings.sample_rows * n)
     keys = (asked.keys.left, asked.keys.right)
     seen = [each for _, each in sides.named]
-    rows = [each.rows for each in seen]
     once = [not each.simple and each.once(own.names) for each, own in zip(seen, keys, strict=True)]
-    if wanted < _LEAST * n or None in rows or all(once):
+    if all(once) or any(each.rows is None for each in seen):
         return None
-    if not all(each.simple or unique for each, unique in zip(seen, once, strict=True)):
+    read = [
+        Looked(each, own, asked.keys.unmatched(own))
+        for each, own, unique in zip(seen, keys, once, strict=True)
+        if not unique
+    ]
+    found = look_at(read, n, asked.settings)
+    if found is None:
         return None
-    guesses = [float(r or 0) for r in rows]
-    for _ in range(2):
-        glances = [
-            Glance(each.frame, own, auto_fraction(guess, wanted), asked.keys.unmatched(own))
-            for each, own, guess, unique in zip(seen, keys, guesses, once, strict=True)
-            if not unique
-        ]
-        found = look(glances, n, wanted)
-        if found is None:
-            return None
-        looked = iter(found.profiles)
-        left, right = (
-            every_key_once(own.names, own.types, _LOW * guess, buckets=bucket_count(n)) if unique else next(looked)
-            for own, guess, unique in zip(keys, guesses, once, strict=True)
-        )
-        if not any(p.sampled and p.rows * p.fraction < wanted / 4 for p in found.profiles):
-            return (left, right) if found.named or _cold(asked, left, right) else None
-        # A filter left far fewer rows than the sources have.
-        guesses = [g if unique else p.rows for g, unique, p in zip(guesses, once, (left, right), strict=True)]
-    return None
+    profiles = iter(found.profiles)
+    left, right = (
+        every_key_once(own.names, own.types, _LOW * (each.rows or 0), buckets=bucket_count(n))
+        if unique
+        else next(profiles)
+        for each, own, unique in zip(seen, keys, once, strict=True)
+    )
+    return (left, right) if found.named or _cold(asked, left, right) else None
 
 
 def _cold(asked: Asked, left: KeyProfile, right: KeyProfile) -> bool:

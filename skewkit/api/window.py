@@ -21,6 +21,7 @@ from skewkit.api.common import (
     stale_note,
 )
 from skewkit.api.cutting import cut_along
+from skewkit.api.looks import looked
 from skewkit.errors import ArgumentError, ArgumentTypeError, UnsupportedError
 from skewkit.options import Settings
 from skewkit.plan.choice import Choice, cold_reason, hot_reason
@@ -241,6 +242,8 @@ class SkewWindow:
     def _decide(self) -> tuple[Choice, WindowPlan | None]:
         """Profile if need be, plan, and say whether the plan pays; without a plan the call is native."""
         known, n = self._profile, self._partitions
+        if known is None:
+            known = looked(self._seen, self._keys, n, self._settings)
         if known is None:
             known = measured([(self._seen, self._keys)], n, self._settings)[0].profile
         keys = key_plan(group_load(known), n, "wrap")

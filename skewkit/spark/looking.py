@@ -53,7 +53,7 @@ def look(glances: Sequence[Glance], partitions: int, wanted: int) -> Look | None
 
     Keys of simple types come with the sample; a value counts as a hash's if Spark's hash of it is this one.
     """
-    named = collects_values() and all(_has_value(type_) for glance in glances for type_ in glance.keys.types)
+    named = all(brings_values(glance.keys) for glance in glances)
     parts = [_sample(number, glance, wanted, named=named) for number, glance in enumerate(glances)]
     task, hashes, free, more, *values = collected(reduce(DataFrame.unionAll, parts))
     task, hashes, free = np.asarray(task), np.asarray(hashes), np.asarray(free)
@@ -70,8 +70,9 @@ def look(glances: Sequence[Glance], partitions: int, wanted: int) -> Look | None
     return Look(tuple(profiles), named)
 
 
-def _has_value(type_: str) -> bool:
-    return type_.partition("(")[0] in _SIMPLE
+def brings_values(keys: Keys) -> bool:
+    """Return whether a look has the values of such keys, and not only their hashes."""
+    return collects_values() and all(type_.partition("(")[0] in _SIMPLE for type_ in keys.types)
 
 
 def _sample(number: int, glance: Glance, wanted: int, *, named: bool) -> DataFrame:
