@@ -23,6 +23,17 @@ _CUTTABLE = (
     ("decimal(", "string"),
 )
 
+_WHOLE_NUMBERS = (("tinyint", 8), ("smallint", 16), ("int", 32), ("bigint", 64))
+_EXTREMES = {
+    **{type_: (str(-(1 << bits - 1)), str((1 << bits - 1) - 1)) for type_, bits in _WHOLE_NUMBERS},
+    "float": ("-Infinity", "NaN"),
+    "double": ("-Infinity", "NaN"),
+    "date": ("-719162", "2932896"),
+    "timestamp": ("-62135596800000000", "253402214400000000"),
+    "timestamp_ntz": ("0001-01-01 00:00:00", "9999-12-31 00:00:00"),
+}
+"""Least and greatest values of the types that are sorted by radix, as `cut_value` takes them, or nearly so."""
+
 
 @dataclass(frozen=True)
 class OrderBy:
@@ -86,6 +97,18 @@ def directed(column: Column, order: Order) -> Column:
     if order.descending:
         return column.desc_nulls_first() if order.nulls_first else column.desc_nulls_last()
     return column.asc_nulls_first() if order.nulls_first else column.asc_nulls_last()
+
+
+def first_order(by: OrderBy, whole: Column) -> Column:
+    """Return the first order column, with its direction, for a sort by radix; rows that are `whole` come first.
+
+    Spark's radix sort keeps the order of rows that tie, unless there are nulls: they stand as extreme values.
+    """
+    column, order = by.columns[0], by.orders[0]
+    least, most = (cut_value(text, order.type) for text in _EXTREMES[order.type])
+    first, last = (most, least) if order.descending else (least, most)
+    known = F.coalesce(column, first if order.nulls_first else last)
+    return directed(F.when(whole, first).otherwise(known), order)
 
 
 def plain_name(df: DataFrame, column: Column) -> str | None:

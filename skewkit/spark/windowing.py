@@ -16,7 +16,7 @@ from skewkit.spark.blocks import Blocks, placed
 from skewkit.spark.borders import bordered
 from skewkit.spark.carrying import Helpers, carried, in_order, meets
 from skewkit.spark.keys import Keys, Names, quoted
-from skewkit.spark.ordering import OrderBy
+from skewkit.spark.ordering import OrderBy, first_order
 from skewkit.spark.route import salt
 from skewkit.spark.seen import Seen
 from skewkit.spark.windowcalls import Function, filled, named, rebuilt
@@ -137,6 +137,8 @@ def _with_locals(
 ) -> DataFrame:
     """Return the rows of the blocks with everything that is computed within a block."""
     rows = blocks.frame
+    if blocks.by.columns and blocks.plan.sorts_twice:
+        rows = rows.sortWithinPartitions(first_order(blocks.by, whole=blocks.block < 0))
     spec = Window.partitionBy(*blocks.within)
     specs = {"own": spec, "whole": spec, "peers": spec, "frame": spec}
     if blocks.by.columns:

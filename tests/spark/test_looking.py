@@ -86,7 +86,7 @@ def test_what_is_not_a_plain_read_is_profiled(spark, monkeypatch):
     """A look brings rows to the driver, so it is for frames whose size is known."""
     many = spark.range(50_000).selectExpr("explode(sequence(1, 20)) AS n", "id % 20000 AS k")
     names = spark.range(20_000).selectExpr("id AS k", "id AS w")
-    monkeypatch.setattr("skewkit.api.joinchoice.look", lambda *_: pytest.fail("the frame is looked at"))
+    monkeypatch.setattr("skewkit.api.looks.look", lambda *_: pytest.fail("the frame is looked at"))
     skewkit.skew_join(many, names, "k", partitions=4)
 
 

@@ -204,3 +204,20 @@ def test_a_frame_that_may_differ_the_second_time_is_left_to_spark(skewed):
     fickle = skewed(600).withColumn("x", F.rand(1))
     window = skewkit.skew_window(fickle, "k", "v", strategy="split").select(total=F.sum("x"))
     assert "native: blocks read the frame more than once" in skewkit.explain(window)
+
+
+def test_blocks_are_sorted_by_radix_first_where_one_hot_key_is_most_of_the_rows(skewed):
+    facts = skewed(2500, tail=60)
+    hot = facts.where("k = 0 or v % 9 = 0").selectExpr("*", "cast(if(v % 7 = 0, null, v) as double) AS d")
+    for order in (F.desc("v"), F.asc_nulls_last("d"), F.desc_nulls_first("d")):
+        window = skewkit.skew_window(hot, "k", [order, "v"], strategy="split", partitions=8)
+        ours = window.select(rn=F.row_number(), total=F.sum("v"))
+        assert local_sorts(ours) == 1
+        assert_same_rows(ours, plain(hot, ["k"], [order, "v"], {"rn": F.row_number(), "total": F.sum("v")}))
+    text = skewkit.skew_window(hot, "k", F.col("v").cast("string"), strategy="split", partitions=8)
+    assert local_sorts(text.select(rn=F.row_number())) == 0
+
+
+def local_sorts(df):
+    """Return how many sorts within partitions the optimizer left."""
+    return df._jdf.queryExecution().optimizedPlan().toString().count("Sort [")
