@@ -19,6 +19,9 @@ from benchmarks.window import SLOTS, lines, run
 
 SCHEMA = "Country string, lines bigint, pence bigint, first timestamp_ntz, largest bigint"
 NAMES = ("plain", "whole", "merge", "ordered")
+WEIGHT, UNWEIGHED = "spark.sql.execution.arrow.maxBytesPerBatch", str((1 << 31) - 1)
+
+Found = dict[str, list[tuple[float, PythonWorkers, list[Task]]]]
 
 
 def revenue(frame: pd.DataFrame) -> pd.DataFrame:
@@ -51,32 +54,38 @@ def grouped(frame: DataFrame, name: str) -> DataFrame:
     return groups.applyInPandas(revenue, SCHEMA, merge=together, order_by="InvoiceDate" if name == "ordered" else None)
 
 
-def main(rows: int = 5_000_000, runs: int = 3, names: tuple[str, ...] = NAMES) -> None:
+def main(rows: int = 5_000_000, runs: int = 3) -> None:
     """Print one line per way; figures are medians over the runs, the memory is the peak, the profile is included."""
-    found: dict[str, list[tuple[float, PythonWorkers, list[Task]]]] = {}
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
-        for name in names:
-            # A session of its own, because a worker keeps memory that another way made it take.
-            log = folder / f"log-{name}"
-            log.mkdir()
-            timed = []
-            with session(log) as spark:
-                if not (folder / "lines").exists():
-                    frame, source = lines(spark, folder, rows)
-                    print(f"{frame.count():,} rows ({source}), {PARTITIONS} partitions, {runs} runs; plain = 1.00")
-                spark.conf.set("spark.sql.files.minPartitionNum", str(SLOTS))
-                frame = spark.read.parquet(str(folder / "lines"))
-                for _ in range(runs):
-                    with watched() as workers:
-                        wall, began, ended = run(lambda frame=frame, name=name: grouped(frame, name))
-                    timed.append((wall, workers, began, ended))
-            tasks = read_tasks(log)
-            found[name] = [(w, p, [t for t in tasks if b <= t.launched <= e]) for w, p, b, e in timed]
-    report(found)
+        with session(folder) as spark:
+            frame, source = lines(spark, folder, rows)
+            print(f"{frame.count():,} rows ({source}), {PARTITIONS} partitions, {runs} runs; plain = 1.00")
+        report(measured(folder, runs, NAMES, {}))
+        print(f"\nSpark does not weigh every row that goes to Python ({WEIGHT} = {UNWEIGHED})")
+        report(measured(folder, runs, ("plain", "merge"), {WEIGHT: UNWEIGHED}))
 
 
-def report(found: dict[str, list[tuple[float, PythonWorkers, list[Task]]]]) -> None:
+def measured(folder: Path, runs: int, names: tuple[str, ...], confs: dict[str, str]) -> Found:
+    """Run every way several times, in a session of its own: a worker keeps memory that another way made it take."""
+    found: Found = {}
+    for name in names:
+        log = Path(tempfile.mkdtemp(dir=folder))
+        timed = []
+        with session(log) as spark:
+            for key, value in {"spark.sql.files.minPartitionNum": str(SLOTS), **confs}.items():
+                spark.conf.set(key, value)
+            frame = spark.read.parquet(str(folder / "lines"))
+            for _ in range(runs):
+                with watched() as workers:
+                    wall, began, ended = run(lambda frame=frame, name=name: grouped(frame, name))
+                timed.append((wall, workers, began, ended))
+        tasks = read_tasks(log)
+        found[name] = [(w, p, [t for t in tasks if b <= t.launched <= e]) for w, p, b, e in timed]
+    return found
+
+
+def report(found: Found) -> None:
     """Print wall time, CPU seconds of Spark and of Python, makespan on 32 slots and the workers' peak memory."""
     print(f"way         wall s   wall  CPU s JVM  CPU s Python    CPU  makespan on {SLOTS} s  makespan  peak MB")
     plain: list[float] = []
