@@ -12,7 +12,7 @@ from functools import reduce
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.types import DataType, StructType
+from pyspark.sql.types import ArrayType, DataType, StructType
 
 from skewkit.plan.keyplan import KeyPlan
 from skewkit.spark.calls import AggregateCall, Reading
@@ -48,13 +48,18 @@ class Part:
     @property
     def merges(self) -> list[Column]:
         """The merges of the partials."""
-        return [make(F.col(name)).alias(name) for make, name in zip(self.split.merges, self.states, strict=True)]
+        given = self._fixed if self.split.each else []
+        return [make(F.col(name), *given).alias(name) for make, name in zip(self.split.merges, self.states, strict=True)]
 
     @property
     def finish(self) -> Column:
         """The result, from the merged partials."""
-        fixed = [a for a, f in zip(self.call.arguments[1:], self.call.fixed[1:], strict=True) if f]
-        return self.split.finish(*map(F.col, self.states), *fixed).alias(self.result)
+        return self.split.finish(*map(F.col, self.states), *self._fixed).alias(self.result)
+
+    @property
+    def _fixed(self) -> list[Column]:
+        """The arguments after the first that read no column."""
+        return [a for a, f in zip(self.call.arguments[1:], self.call.fixed[1:], strict=True) if f]
 
 
 @dataclass(frozen=True)
@@ -197,7 +202,7 @@ def _hot(
     apart: dict[tuple[str, ...], list[Part]] = {}
     for part in parts:
         if part.split.by_value and (part.reads != salted_by or part.split.counted):
-            apart.setdefault((*part.reads, str(part.split.counted)), []).append(part)
+            apart.setdefault((*part.reads, str(part.split.counted), str(part.split.each)), []).append(part)
     together = [p for p in parts if p.split.partials and not any(p in group for group in apart.values())]
     if together:
         made = [column for p in together for column in p.partials(*p.call.given(p.reads))]
@@ -225,9 +230,11 @@ def _by_value(
         return hot.groupBy("place", *keys).agg(*made).drop("place")
     given = first.call.given(first.reads)
     counted = hot.select("place", *keys, given[0].alias("value")).groupBy("place", *keys, "value")
-    rows = counted.agg(F.count("value").alias("n")).groupBy("place", *keys)
+    pairs = counted.agg(F.count("value").alias("n"))
     made = [column for part in group for column in part.partials(F.col("value"), F.col("n"))]
-    return rows.agg(*made).drop("place")
+    if first.split.each:
+        return pairs.select(*keys, *made)
+    return pairs.groupBy("place", *keys).agg(*made).drop("place")
 
 
 def as_schema(df: DataFrame, schema: StructType) -> DataFrame:
@@ -237,11 +244,21 @@ def as_schema(df: DataFrame, schema: StructType) -> DataFrame:
         column = F.col(found.name)
         if found.dataType != wanted.dataType:
             column = column.cast(wanted.dataType)
-        if found.nullable and not wanted.nullable and wanted.dataType.typeName() in _NEVER_SEEN:
-            column = F.coalesce(column, F.lit(_NEVER_SEEN[wanted.dataType.typeName()]).cast(wanted.dataType))
+        if found.nullable and not wanted.nullable:
+            column = _never_null(column, wanted.dataType)
         name = wanted.name
         columns.append(column.alias(name, metadata=wanted.metadata) if wanted.metadata else column.alias(name))
     return df.select(*columns)
+
+
+def _never_null(column: Column, type_: DataType) -> Column:
+    """Return a column that has no nulls in a form from which Spark sees that."""
+    if isinstance(type_, ArrayType):
+        nothing = F.array().cast(ArrayType(type_.elementType))
+        return F.coalesce(column, nothing if type_.containsNull else F.array_compact(nothing))
+    if type_.typeName() in _NEVER_SEEN:
+        return F.coalesce(column, F.lit(_NEVER_SEEN[type_.typeName()]).cast(type_))
+    return column
 
 
 # What makes Spark believe that a column of such a type has no nulls; no row ever gets it.
