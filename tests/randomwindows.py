@@ -125,7 +125,9 @@ def _function(r: random.Random, frame: tuple[str, int, int] | None, order: list[
     if kind == "nth":
         return f"F.nth_value('{x}', {n})"
     if kind == "rows":
-        return r.choice(["F.count('*')", "F.count(F.lit(1))", "F.sum(F.lit(2))", "F.max(F.lit('z'))", "F.avg(F.lit(7))"])
+        return r.choice(
+            ["F.count('*')", "F.count(F.lit(1))", "F.sum(F.lit(2))", "F.max(F.lit('z'))", "F.avg(F.lit(7))"]
+        )
     if kind == "count":
         return r.choice([f"F.count('{x}')", f"F.count(F.when(F.col('i') > 0, F.col('{x}')))"])
     if kind == "least":

@@ -5,6 +5,7 @@ All rows go through one exchange to the partitions of the plan, and every branch
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -19,6 +20,7 @@ from skewkit.spark.calls import AggregateCall, Reading
 from skewkit.spark.compat import node_of
 from skewkit.spark.grouping import Placed, placed
 from skewkit.spark.keys import Keys, has_fixed_hash
+from skewkit.spark.route import element
 from skewkit.spark.splits import COMBINED, WHOLE, Split
 
 
@@ -49,7 +51,9 @@ class Part:
     def merges(self) -> list[Column]:
         """The merges of the partials."""
         given = self._fixed if self.split.each else []
-        return [make(F.col(name), *given).alias(name) for make, name in zip(self.split.merges, self.states, strict=True)]
+        return [
+            make(F.col(name), *given).alias(name) for make, name in zip(self.split.merges, self.states, strict=True)
+        ]
 
     @property
     def finish(self) -> Column:
@@ -114,6 +118,8 @@ class AggregatePlan:
     readings: tuple[Reading, ...]
     inputs: Inputs
     splits: tuple[Split, ...]
+    most_rows: int | None = None
+    """About how many rows a Python aggregate may be given of a hot key at once; None where there is none."""
 
     @property
     def calls(self) -> list[AggregateCall]:
@@ -181,9 +187,9 @@ def aggregate(
     merges = [merge for part in parts for merge in part.merges]
     if not all(part.split.partials for part in parts):
         merges.append(F.first("whole", ignorenulls=True).alias("whole"))
-    branches = _hot(at, plan, key_names, parts, asked.salted_by)
+    branches = _hot(at, plan, key_names, parts, asked)
     merged = reduce(lambda a, b: a.unionByName(b, allowMissingColumns=True), branches).groupBy(*key_names).agg(*merges)
-    results = [part.finish if part.split.partials else F.col("whole")[part.result].alias(part.result) for part in parts]
+    results = [part.finish if part.split.partials else _of_whole(part.result, cold.schema) for part in parts]
     both = cold.select(*key_names, *(part.result for part in parts)).unionAll(merged.select(*key_names, *results))
     finished, left = [], [part.result for part in parts]
     for reading in asked.readings:
@@ -193,11 +199,17 @@ def aggregate(
     return as_schema(both.select(*key_names, *named), schema)
 
 
+def _of_whole(name: str, schema: StructType) -> Column:
+    """Return a result that was computed whole; as in `schema`, that of the cold keys, it may be one without nulls."""
+    column, field = F.col("whole")[name], schema[name]
+    return (column if field.nullable else _never_null(column, field.dataType)).alias(name)
+
+
 def _hot(
-    at: Placed, plan: KeyPlan, keys: Sequence[str], parts: Sequence[Part], salted_by: tuple[str, ...]
+    at: Placed, plan: KeyPlan, keys: Sequence[str], parts: Sequence[Part], asked: AggregatePlan
 ) -> list[DataFrame]:
     """Return the frames of partial results of the hot keys, one per way to cut their rows."""
-    target = F.col(at.names("partition"))
+    target, salted_by = F.col(at.names("partition")), asked.salted_by
     frames: list[DataFrame] = []
     apart: dict[tuple[str, ...], list[Part]] = {}
     for part in parts:
@@ -206,7 +218,10 @@ def _hot(
     together = [p for p in parts if p.split.partials and not any(p in group for group in apart.values())]
     if together:
         made = [column for p in together for column in p.partials(*p.call.given(p.reads))]
-        frames.append(at.hot().groupBy(target, *keys).agg(*made).drop(target))
+        hot, by = at.hot(), [target]
+        if asked.most_rows is not None:
+            hot, by = hot.select("*", _piece(at, plan, asked.most_rows)), [target, F.col(at.names("piece"))]
+        frames.append(hot.groupBy(*by, *keys).agg(*made).drop(*by))
     for group in apart.values():
         frames.append(_by_value(at, plan, keys, group, salted_by))
     whole = [part for part in parts if not part.split.partials]
@@ -214,6 +229,14 @@ def _hot(
         row = F.struct(*(part.result for part in whole)).alias("whole")
         frames.append(at.hot().groupBy(*keys).agg(*(part.whole for part in whole)).select(*keys, row))
     return frames
+
+
+def _piece(at: Placed, plan: KeyPlan, most_rows: int) -> Column:
+    """Return the number of the piece of a hot key that a row is in, for pieces of about `most_rows` on a partition."""
+    largest = [h.weight * max(share for _, share in h.parts) for h in plan.heavy]
+    pieces = [max(1, math.ceil(rows / most_rows)) for rows in largest]
+    wanted = element(pieces, "int", F.col(at.names("heavy")))
+    return F.pmod(F.xxhash64("salt"), wanted).alias(at.names("piece"))
 
 
 def _by_value(

@@ -14,12 +14,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any
 
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 from pyspark.sql.types import DataType
 
 from skewkit.spark.calls import AggregateCall
+from skewkit.spark.compat import udf_like
 from skewkit.spark.keys import has_fixed_hash
 
 
@@ -240,6 +242,11 @@ def split_of(call: AggregateCall, types: list[DataType]) -> Split:
     if call.name == "mode" and any(part in str(names) for part in ("float", "double", "interval", "binary")):
         return WHOLE
     return split
+
+
+def split_of_udf(udf: Callable[..., Column], merge: Callable[..., Any]) -> Split:
+    """Return the split of a Python aggregate, whose partial results are merged by a function of a series of them."""
+    return Split((udf,), (udf_like(udf, getattr(merge, "func", merge)),), pays=True)
 
 
 _MOST_ARGUMENTS = {"count": 1 << 16, "regr_count": 2, "listagg": 2, "string_agg": 2, "mode": 2, "percentile": 3}

@@ -7,7 +7,6 @@ from pyspark.errors import PySparkException
 from pyspark.sql import functions as F
 
 import skewkit
-from tests.helpers import conf
 from tests.randomaggregates import random_aggregation
 from tests.randomwindows import awkward
 
@@ -35,7 +34,7 @@ def by_key(frame, keys):
     rows = {}
     for row in frame.collect():
         key = tuple("NaN" if isinstance(x, float) and math.isnan(x) else x for x in row[:keys])
-        rows[key] = rows.get(key, ()) + (tuple(row[keys:]),)
+        rows[key] = (*rows.get(key, ()), tuple(row[keys:]))
     return rows
 
 

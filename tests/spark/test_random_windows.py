@@ -50,7 +50,9 @@ def check(df, seed):
     rows = found.select("id", *functions).collect()
     assert sorted(row["id"] for row in rows) == sorted(expected), case
     for name, text in case.functions.items():
-        wrong = [(r["id"], r[name], expected[r["id"]][name]) for r in rows if not same(r[name], expected[r["id"]][name])]
+        wrong = [
+            (r["id"], r[name], expected[r["id"]][name]) for r in rows if not same(r[name], expected[r["id"]][name])
+        ]
         assert not wrong, f"{text}: {len(wrong)} rows differ, (id, ours, plain): {wrong[:3]}\n{case}\nseed {seed}"
     text = skewkit.explain(found)
     return "split" if "strategy   split" in text else text.splitlines()[1]

@@ -124,7 +124,12 @@ CASES = {
         lambda: F.expr("mode() WITHIN GROUP (ORDER BY v DESC)"),
         lambda: F.mode(F.when(F.col("u") % 4 > 0, "often").otherwise("rarely")),
     ],
-    "median": [lambda: F.median("v"), lambda: F.median("u"), lambda: F.median("s"), lambda: F.expr("median(x) FILTER (WHERE v > 2)")],
+    "median": [
+        lambda: F.median("v"),
+        lambda: F.median("u"),
+        lambda: F.median("s"),
+        lambda: F.expr("median(x) FILTER (WHERE v > 2)"),
+    ],
     "percentile": [
         lambda: F.percentile("u", 0.3),
         lambda: F.percentile("v", [0.1, 0.5, 0.99]),
