@@ -46,7 +46,7 @@ SMALL = (
     "any({b}){f}",
     "bit_xor({w}){f}",
     "bit_or({w}){f}",
-    "first(k){f}",
+    "first(nil){f}",
     "any_value(nil){f}",
     "stddev({n}){f}",
     "var_pop({n}){f}",

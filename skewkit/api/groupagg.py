@@ -21,7 +21,7 @@ from skewkit.spark.splits import SPLITS, split_of, split_of_udf
 
 Merges = Mapping[Any, Callable[..., Any]]
 _AGGREGATE_UDFS = (PythonEvalType.SQL_GROUPED_AGG_PANDAS_UDF, getattr(PythonEvalType, "SQL_GROUPED_AGG_ARROW_UDF", -1))
-_DICT_NAMES = {"average": "avg", "size": "count"}
+_DICT_NAMES = {"average": "avg", "mean": "avg", "size": "count", "std": "stddev"}
 
 
 def grouped_aggregates(group: Grouping, exprs: Sequence[Any], merges: Merges | None = None) -> DataFrame:
@@ -31,10 +31,10 @@ def grouped_aggregates(group: Grouping, exprs: Sequence[Any], merges: Merges | N
     native = analysed(lambda: group.df.groupBy(*group.keys.columns).agg(*exprs), SPLITS)
     if group.strategy == "native":
         return remember(native, group.native())
-    asked = len(exprs[0]) if isinstance(exprs[0], dict) else len(exprs)
-    if len(native.columns) != len(group.keys.names) + asked:
+    columns = _in_order(group, exprs[0], native) if isinstance(exprs[0], dict) else exprs
+    if len(native.columns) != len(group.keys.names) + len(columns):
         return remember(native, group.native("the result has not one column per key and aggregate"))
-    plan = read_plan(group.df, exprs, merges or {}, group.settings.group_rows)
+    plan = read_plan(group.df, columns, merges or {}, group.settings.group_rows)
     if isinstance(plan, str):
         return remember(native, group.native(plan))
     if group.strategy == "auto" and not plan.pays:
@@ -95,11 +95,10 @@ def check_merges(merges: Merges | None) -> None:
 
 
 def read_plan(
-    df: DataFrame, exprs: Sequence[Any], merges: Merges | None = None, most_rows: int | None = None
+    df: DataFrame, columns: Sequence[Column], merges: Merges | None = None, most_rows: int | None = None
 ) -> AggregatePlan | str:
     """Return how the aggregates split, or the reason why the call is native."""
     merges = merges or {}
-    columns = _of_dict(exprs[0]) if isinstance(exprs[0], dict) else exprs
     readings: list[Reading] = []
     for column in columns:
         reading = read_aggregates(column, SPLITS, tuple(merges))
@@ -115,6 +114,17 @@ def read_plan(
     if len(udfs) < len(calls):
         return "Spark computes Python aggregates and its own in no common call"
     return AggregatePlan(tuple(readings), inputs, tuple(split_of_udf(udf, merges[udf]) for udf in udfs), most_rows)
+
+
+def _in_order(group: Grouping, names: dict[str, str], native: DataFrame) -> list[Column]:
+    """Return the aggregates of a dict in the order of Spark's result, which need not be that of the dict."""
+    made = _of_dict(names)
+    width = len(group.keys.names)
+    found = analysed(lambda: group.df.groupBy(*group.keys.columns).agg(*made), SPLITS).columns[-len(made) :]
+    wanted = native.columns[width:]
+    if len(set(found)) < len(found) or set(found) != set(wanted):
+        return []
+    return [made[found.index(name)] for name in wanted]
 
 
 def _of_dict(names: dict[str, str]) -> list[Column]:
