@@ -11,7 +11,7 @@ from pyspark.sql import functions as F
 from pyspark.util import PythonEvalType
 
 from skewkit.api.common import analysed, first_line
-from skewkit.api.grouping import Grouping
+from skewkit.api.grouping import Grouping, noted
 from skewkit.errors import ArgumentError, ArgumentTypeError
 from skewkit.spark.aggregates import AggregatePlan, aggregate, inputs_of
 from skewkit.spark.calls import Reading, read_aggregates
@@ -48,7 +48,7 @@ def grouped_aggregates(group: Grouping, exprs: Sequence[Any], merges: Merges | N
         frame = aggregate(group.df, group.keys, choice.plan, plan, row_hash, native.schema)
     except AnalysisException as error:
         return remember(native, group.native(f"Spark does not take the split form: {first_line(error)}"))
-    return remember(frame, choice)
+    return remember(frame, noted(choice, plan.how))
 
 
 def check_aggregates(exprs: Sequence[Any]) -> None:

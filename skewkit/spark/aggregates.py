@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 
@@ -158,13 +158,36 @@ class AggregatePlan:
     @property
     def why_not(self) -> str:
         """Why plain Spark is right where nothing pays."""
+        names = self._names(lambda split: split.why or COMBINED.why)
+        reasons = [why.format(shown) for why, shown in names.items()]
+        cost = "so a hot key costs nothing" if WHOLE.why not in names else "so a hot key cannot be cut"
+        return f"{'; '.join(reasons)}; {cost}"
+
+    @property
+    def how(self) -> str:
+        """What is computed in parts of the hot keys, and by what they are cut; and what as plain Spark does it."""
+        names = self._names(_cut_by)
+        texts = {
+            "values": "{} in parts of the hot keys, cut by the hash of the values",
+            "rows": "{} in the same parts"
+            if self.salted_by
+            else "{} in parts of the hot keys, cut by the hash of the row",
+            "native": "{} as plain Spark does it, from the same exchange",
+        }
+        return "; ".join(text.format(names[kind]) for kind, text in texts.items() if kind in names)
+
+    def _names(self, kind: Callable[[Split], str]) -> dict[str, str]:
+        """Return the names of the aggregates by the kind of their split."""
         names: dict[str, list[str]] = {}
         for call, split in zip(self.calls, self.splits, strict=True):
-            shown = f"{call.name}(distinct)" if call.distinct else call.name
-            names.setdefault(split.why or COMBINED.why, []).append(shown)
-        reasons = [why.format(", ".join(dict.fromkeys(shown))) for why, shown in names.items()]
-        cost = "so a hot key costs nothing" if WHOLE.why not in names else "so a hot key cannot be cut"
-        return f"{' and '.join(reasons)}, {cost}"
+            names.setdefault(kind(split), []).append(f"{call.name}(distinct)" if call.distinct else call.name)
+        return {each: ", ".join(dict.fromkeys(shown)) for each, shown in names.items()}
+
+
+def _cut_by(split: Split) -> str:
+    if not split.partials:
+        return "native"
+    return "values" if split.by_value else "rows"
 
 
 def aggregate(
@@ -288,5 +311,6 @@ def _never_null(column: Column, type_: DataType) -> Column:
 _NEVER_SEEN = {
     **dict.fromkeys(("byte", "short", "integer", "long", "float", "double", "decimal"), 0),
     "string": "",
+    "binary": b"",
     "boolean": False,
 }

@@ -7,6 +7,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import functions as F
 
 import skewkit
+from tests.helpers import conf
 from tests.randomaggregates import random_aggregation
 from tests.randomwindows import awkward
 
@@ -61,3 +62,17 @@ def check(df, seed, strategy="wrap"):
             assert same(a, b), f"{plain.columns[len(keys) + i]} of {key}: ours {a!r}, plain {b!r}\n{case}\nseed {seed}"
     text = skewkit.explain(found)
     return "split" if "strategy   wrap" in text else text.splitlines()[1]
+
+
+@pytest.mark.connect
+@pytest.mark.parametrize("seed", [31, 37, 46])
+def test_a_few(facts, seed):
+    check(facts, seed)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("ansi", ["true", "false"])
+@pytest.mark.parametrize("seed", range(100, 300))
+def test_many(spark, facts, seed, ansi):
+    with conf(spark, "spark.sql.ansi.enabled", ansi):
+        check(facts, seed)

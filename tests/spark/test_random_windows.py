@@ -8,6 +8,7 @@ from pyspark.sql import Window
 from pyspark.sql import functions as F
 
 import skewkit
+from tests.helpers import conf
 from tests.randomwindows import awkward, random_window
 
 ROWS = 600
@@ -56,3 +57,17 @@ def check(df, seed):
         assert not wrong, f"{text}: {len(wrong)} rows differ, (id, ours, plain): {wrong[:3]}\n{case}\nseed {seed}"
     text = skewkit.explain(found)
     return "split" if "strategy   split" in text else text.splitlines()[1]
+
+
+@pytest.mark.connect
+@pytest.mark.parametrize("seed", [9, 12, 44])
+def test_a_few(facts, seed):
+    check(facts, seed)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("ansi", ["true", "false"])
+@pytest.mark.parametrize("seed", range(100, 300))
+def test_many(spark, facts, seed, ansi):
+    with conf(spark, "spark.sql.ansi.enabled", ansi):
+        check(facts, seed)
