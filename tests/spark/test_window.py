@@ -204,3 +204,7 @@ def test_a_frame_that_may_differ_the_second_time_is_left_to_spark(skewed):
     fickle = skewed(600).withColumn("x", F.rand(1))
     window = skewkit.skew_window(fickle, "k", "v", strategy="split").select(total=F.sum("x"))
     assert "native: blocks read the frame more than once" in skewkit.explain(window)
+
+
+def test_literals_are_what_they_are(facts):
+    check(facts, ["k"], ["tied"], {"top": F.max(F.lit("z")), "twos": F.sum(F.lit(2)), "n": F.count(F.lit(None))})
