@@ -3,7 +3,7 @@
 import argparse
 from importlib import import_module
 
-BENCHMARKS = ("join", "joinshapes", "window", "groups", "partitioners", "balance", "cures")
+BENCHMARKS = ("join", "joinshapes", "window", "groups", "aggregates", "partitioners", "balance", "cures")
 
 parser = argparse.ArgumentParser(description=__doc__)
 parser.add_argument("names", nargs="*", default=list(BENCHMARKS), help=f"of {', '.join(BENCHMARKS)}")

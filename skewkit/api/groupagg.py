@@ -2,40 +2,45 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from pyspark.errors import AnalysisException
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
+from pyspark.util import PythonEvalType
 
 from skewkit.api.common import analysed, first_line
-from skewkit.api.grouping import Grouping
+from skewkit.api.grouping import Grouping, noted
 from skewkit.errors import ArgumentError, ArgumentTypeError
 from skewkit.spark.aggregates import AggregatePlan, aggregate, inputs_of
 from skewkit.spark.calls import Reading, read_aggregates
 from skewkit.spark.compat import is_column
 from skewkit.spark.frames import remember
-from skewkit.spark.splits import SPLITS, split_of
+from skewkit.spark.splits import SPLITS, split_of, split_of_udf
 
-_DICT_NAMES = {"average": "avg", "size": "count"}
+Merges = Mapping[Any, Callable[..., Any]]
+_AGGREGATE_UDFS = (PythonEvalType.SQL_GROUPED_AGG_PANDAS_UDF, getattr(PythonEvalType, "SQL_GROUPED_AGG_ARROW_UDF", -1))
+_DICT_NAMES = {"average": "avg", "mean": "avg", "size": "count", "std": "stddev"}
 
 
-def grouped_aggregates(group: Grouping, exprs: Sequence[Any]) -> DataFrame:
-    """Return one row per key with the aggregates."""
+def grouped_aggregates(group: Grouping, exprs: Sequence[Any], merges: Merges | None = None) -> DataFrame:
+    """Return one row per key with the aggregates; `merges` says how partial results of Python aggregates merge."""
     check_aggregates(exprs)
+    check_merges(merges)
     native = analysed(lambda: group.df.groupBy(*group.keys.columns).agg(*exprs), SPLITS)
     if group.strategy == "native":
         return remember(native, group.native())
-    asked = len(exprs[0]) if isinstance(exprs[0], dict) else len(exprs)
-    if len(native.columns) != len(group.keys.names) + asked:
+    columns = _in_order(group, exprs[0], native) if isinstance(exprs[0], dict) else exprs
+    if len(native.columns) != len(group.keys.names) + len(columns):
         return remember(native, group.native("the result has not one column per key and aggregate"))
-    plan = read_plan(group.df, exprs)
+    plan = read_plan(group.df, columns, merges or {}, group.settings.group_rows)
     if isinstance(plan, str):
         return remember(native, group.native(plan))
     if group.strategy == "auto" and not plan.pays:
         return remember(native, group.native(plan.why_not))
-    choice = group.decide(group.measured(values=tuple(plan.values)))
+    found = group.measured(values=tuple(plan.values))
+    choice = group.decide(found, most_rows=plan.most_rows or float("inf"))
     if choice.strategy == "native" or choice.plan is None:
         return remember(native, choice)
     row_hash = plan.values[0] if plan.salted_by else group.salt(plan.inputs.columns)
@@ -43,7 +48,7 @@ def grouped_aggregates(group: Grouping, exprs: Sequence[Any]) -> DataFrame:
         frame = aggregate(group.df, group.keys, choice.plan, plan, row_hash, native.schema)
     except AnalysisException as error:
         return remember(native, group.native(f"Spark does not take the split form: {first_line(error)}"))
-    return remember(frame, choice)
+    return remember(frame, noted(choice, plan.how))
 
 
 def check_aggregates(exprs: Sequence[Any]) -> None:
@@ -63,19 +68,63 @@ def check_aggregates(exprs: Sequence[Any]) -> None:
         raise ArgumentTypeError("agg() takes Columns, such as F.collect_set('x'), or one dict of name to function")
 
 
-def read_plan(df: DataFrame, exprs: Sequence[Any]) -> AggregatePlan | str:
+def check_merges(merges: Merges | None) -> None:
+    """Check that merges are given as functions by aggregate UDF.
+
+    Raises:
+        ArgumentTypeError: `merge` is no dict, or holds something else than aggregate UDFs and functions.
+    """
+    if merges is None:
+        return
+    if not isinstance(merges, Mapping):
+        raise ArgumentTypeError(
+            f"merge is {type(merges).__name__}; agg() takes a dict from pandas UDF to the function that merges its "
+            "partial results, such as merge={spread: lambda parts: parts.max()}"
+        )
+    for udf, merge in merges.items():
+        if getattr(udf, "evalType", None) not in _AGGREGATE_UDFS or not hasattr(udf, "_unwrapped"):
+            raise ArgumentTypeError(
+                f"merge has the key {udf!r}; expected a grouped aggregate pandas or Arrow UDF, which takes series and "
+                "returns one value"
+            )
+        if not callable(merge):
+            raise ArgumentTypeError(
+                f"the merge of {udf.__name__} is {type(merge).__name__} {merge!r}; expected a function that takes the "
+                f"series of partial results and returns one of {udf.__name__}"
+            )
+
+
+def read_plan(
+    df: DataFrame, columns: Sequence[Column], merges: Merges | None = None, most_rows: int | None = None
+) -> AggregatePlan | str:
     """Return how the aggregates split, or the reason why the call is native."""
-    columns = _of_dict(exprs[0]) if isinstance(exprs[0], dict) else exprs
+    merges = merges or {}
     readings: list[Reading] = []
     for column in columns:
-        reading = read_aggregates(column, SPLITS)
+        reading = read_aggregates(column, SPLITS, tuple(merges))
         if isinstance(reading, str):
             return reading
         readings.append(reading)
     calls = [call for reading in readings for call in reading.calls]
     inputs = inputs_of(df, calls)
-    splits = [split_of(call, inputs.types_of(names)) for call, names in zip(calls, inputs.names, strict=True)]
-    return AggregatePlan(tuple(readings), inputs, tuple(splits))
+    udfs = [call.udf for call in calls if call.udf is not None]
+    if not udfs:
+        splits = [split_of(call, inputs.types_of(names)) for call, names in zip(calls, inputs.names, strict=True)]
+        return AggregatePlan(tuple(readings), inputs, tuple(splits))
+    if len(udfs) < len(calls):
+        return "Spark computes Python aggregates and its own in no common call"
+    return AggregatePlan(tuple(readings), inputs, tuple(split_of_udf(udf, merges[udf]) for udf in udfs), most_rows)
+
+
+def _in_order(group: Grouping, names: dict[str, str], native: DataFrame) -> list[Column]:
+    """Return the aggregates of a dict in the order of Spark's result, which need not be that of the dict."""
+    made = _of_dict(names)
+    width = len(group.keys.names)
+    found = analysed(lambda: group.df.groupBy(*group.keys.columns).agg(*made), SPLITS).columns[-len(made) :]
+    wanted = native.columns[width:]
+    if len(set(found)) < len(found) or set(found) != set(wanted):
+        return []
+    return [made[found.index(name)] for name in wanted]
 
 
 def _of_dict(names: dict[str, str]) -> list[Column]:

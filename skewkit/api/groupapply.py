@@ -16,7 +16,7 @@ from skewkit.api.grouping import Grouping, noted
 from skewkit.errors import ArgumentError, ArgumentTypeError, UnsupportedError
 from skewkit.plan.choice import Choice
 from skewkit.plan.keyplan import KeyPlan
-from skewkit.plan.profile import KeyProfile, named_heavy
+from skewkit.plan.profile import KeyProfile, key_text, named_heavy
 from skewkit.plan.values import hashable
 from skewkit.plan.windowplan import WindowPlan
 from skewkit.spark.compat import conf_reader, is_column, is_connect, tasks_at_a_time
@@ -131,8 +131,8 @@ def _in_order(group: Grouping, by: OrderBy, choice: Choice, plan: KeyPlan, task:
     if by.cuttable and any(len(h.parts) > 1 for h in plan.heavy):
         cuts, _ = cut_along(group.seen, group.keys, by, plan, profiled=group.profile is None)
     frame = apply_in_order(group.df, group.keys, by, cuts, task)
-    ranges = [f"{plan.heavy[i].key!r}: {last - first + 1}" for i, (first, last) in cuts.spans.items()]
-    note = f"cut along {', '.join(map(str, by.orders))}; ranges: {', '.join(ranges[:8]) or 'one per hot key'}"
+    ranges = [f"{key_text(plan.heavy[i].key)} into {last - first + 1}" for i, (first, last) in cuts.spans.items()]
+    note = f"hot keys are cut along {', '.join(map(str, by.orders))}: {', '.join(ranges[:8]) or 'none'} ranges"
     return remember(frame, noted(choice, note))
 
 

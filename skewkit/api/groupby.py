@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from pyspark.sql import Column, DataFrame, GroupedData
@@ -91,21 +91,40 @@ class SkewGroupedData:
     def __repr__(self) -> str:
         return f"SkewGroupedData(keys={list(self._group.keys.names)}, strategy={self._group.strategy!r})"
 
-    def agg(self, *exprs: Any) -> DataFrame:
+    def agg(self, *exprs: Any, merge: Mapping[Any, Callable[..., Any]] | None = None) -> DataFrame:
         """Return one row per key with the aggregates, given as `GroupedData.agg` takes them.
 
         * The rows, names and types are those of plain Spark. Where its order is not fixed (`collect_list`), ours
           is not either.
-        * `collect_list`, `collect_set`, `listagg` and `mode` are computed in parts for hot keys; every other aggregate
-          of Spark beside them is computed as Spark does it (`skewkit.spark.splits` says how, function by function),
-          inside expressions and with DISTINCT or FILTER, too.
-        * A Column that holds something else, such as a UDF or a window, sends the whole call the native way, and
-          `explain` names it.
+        * `collect_list`, `collect_set`, `listagg`, `mode`, `median` and `percentile` are computed in parts for hot
+          keys; every other aggregate of Spark beside them is computed as Spark does it (`skewkit.spark.splits` says
+          how, function by function), inside expressions and with DISTINCT or FILTER, too.
+        * Grouped aggregate UDFs, of pandas or Arrow, are computed in parts for hot keys if `merge` says how the
+          results of parts become one: the UDF runs on parts of about `spark.skewkit.groupRows` rows at most, in no
+          fixed order, the merge once per hot key on the series of their results. It must return what the UDF would
+          have returned for the whole key. Keys that are not hot see no merge.
+        * A Column that holds something else, such as another UDF or a window, sends the whole call the native way,
+          and `explain` names it.
+
+        Args:
+            *exprs: Columns, or one dict of column to function name.
+            merge: for grouped aggregate UDFs, a dict from UDF to the function that merges its partial results.
 
         Raises:
             ColumnNotFoundError: an aggregate names a column that is not in the frame.
+            ArgumentTypeError: `merge` is no dict from aggregate UDFs to functions.
+
+        >>> import pandas as pd
+        >>> @F.pandas_udf("bigint")
+        ... def highest(values: pd.Series) -> int:
+        ...     return values.max()
+        >>> df = spark.range(90).selectExpr("if(id < 60, 'hot', string(id)) AS k", "id AS v")
+        >>> grouped = skew_groupby(df, "k", strategy="wrap", partitions=4)
+        >>> tops = grouped.agg(highest("v").alias("top"), merge={highest: lambda parts: parts.max()})
+        >>> tops.where("k = 'hot'").first().top
+        59
         """
-        return grouped_aggregates(self._group, exprs)
+        return grouped_aggregates(self._group, exprs, merge)
 
     def count(self) -> DataFrame:
         """Return the number of rows per key, in a column `count`."""

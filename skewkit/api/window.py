@@ -28,7 +28,7 @@ from skewkit.plan.choice import Choice, cold_reason, hot_reason
 from skewkit.plan.frame import RUNNING, WHOLE, Frame, make_frame
 from skewkit.plan.keyplan import key_plan
 from skewkit.plan.load import group_load
-from skewkit.plan.profile import KeyProfile
+from skewkit.plan.profile import KeyProfile, key_text
 from skewkit.plan.rehash import rehashed
 from skewkit.plan.windowplan import WindowPlan, spaced
 from skewkit.plan.windowsplit import MOST_LISTED, WindowSplit, listed, split_of
@@ -261,8 +261,9 @@ class SkewWindow:
         if not plan.blocks:
             reason = f"the hot partitions have one value of {self._by.orders[0].name}, so there is nowhere to cut them"
             return self._choice("native", reason, known), None
-        blocks = [f"{h.key!r}: {last - first + 1} blocks" for h, first, last in _cut_keys(plan)]
-        notes = (f"cut along {', '.join(map(str, plan.orders[: plan.depth]))}: {'; '.join(blocks[:8])}", AQE_NOTE)
+        blocks = [f"{key_text(h.key)} into {last - first + 1} blocks" for h, first, last in _cut_keys(plan)]
+        along = ", ".join(map(str, plan.orders[: plan.depth]))
+        notes = (f"hot partitions are cut along {along}: {', '.join(blocks[:8])}", AQE_NOTE)
         choice = self._choice("split", hot_reason(keys), known)
         return replace(choice, plan=keys, notes=(*notes, *stale_note(known, n))), plan
 

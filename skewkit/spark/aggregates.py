@@ -5,20 +5,22 @@ All rows go through one exchange to the partitions of the plan, and every branch
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.types import DataType, StructType
+from pyspark.sql.types import ArrayType, DataType, StructType
 
 from skewkit.plan.keyplan import KeyPlan
 from skewkit.spark.calls import AggregateCall, Reading
 from skewkit.spark.compat import node_of
 from skewkit.spark.grouping import Placed, placed
 from skewkit.spark.keys import Keys, has_fixed_hash
+from skewkit.spark.route import element
 from skewkit.spark.splits import COMBINED, WHOLE, Split
 
 
@@ -48,13 +50,20 @@ class Part:
     @property
     def merges(self) -> list[Column]:
         """The merges of the partials."""
-        return [make(F.col(name)).alias(name) for make, name in zip(self.split.merges, self.states, strict=True)]
+        given = self._fixed if self.split.each else []
+        return [
+            make(F.col(name), *given).alias(name) for make, name in zip(self.split.merges, self.states, strict=True)
+        ]
 
     @property
     def finish(self) -> Column:
         """The result, from the merged partials."""
-        fixed = [a for a, f in zip(self.call.arguments[1:], self.call.fixed[1:], strict=True) if f]
-        return self.split.finish(*map(F.col, self.states), *fixed).alias(self.result)
+        return self.split.finish(*map(F.col, self.states), *self._fixed).alias(self.result)
+
+    @property
+    def _fixed(self) -> list[Column]:
+        """The arguments after the first that read no column."""
+        return [a for a, f in zip(self.call.arguments[1:], self.call.fixed[1:], strict=True) if f]
 
 
 @dataclass(frozen=True)
@@ -109,6 +118,8 @@ class AggregatePlan:
     readings: tuple[Reading, ...]
     inputs: Inputs
     splits: tuple[Split, ...]
+    most_rows: int | None = None
+    """About how many rows a Python aggregate may be given of a hot key at once; None where there is none."""
 
     @property
     def calls(self) -> list[AggregateCall]:
@@ -147,13 +158,36 @@ class AggregatePlan:
     @property
     def why_not(self) -> str:
         """Why plain Spark is right where nothing pays."""
+        names = self._names(lambda split: split.why or COMBINED.why)
+        reasons = [why.format(shown) for why, shown in names.items()]
+        cost = "so a hot key costs nothing" if WHOLE.why not in names else "so a hot key cannot be cut"
+        return f"{'; '.join(reasons)}; {cost}"
+
+    @property
+    def how(self) -> str:
+        """What is computed in parts of the hot keys, and by what they are cut; and what as plain Spark does it."""
+        names = self._names(_cut_by)
+        texts = {
+            "values": "{} in parts of the hot keys, cut by the hash of the values",
+            "rows": "{} in the same parts"
+            if self.salted_by
+            else "{} in parts of the hot keys, cut by the hash of the row",
+            "native": "{} as plain Spark does it, from the same exchange",
+        }
+        return "; ".join(text.format(names[kind]) for kind, text in texts.items() if kind in names)
+
+    def _names(self, kind: Callable[[Split], str]) -> dict[str, str]:
+        """Return the names of the aggregates by the kind of their split."""
         names: dict[str, list[str]] = {}
         for call, split in zip(self.calls, self.splits, strict=True):
-            shown = f"{call.name}(distinct)" if call.distinct else call.name
-            names.setdefault(split.why or COMBINED.why, []).append(shown)
-        reasons = [why.format(", ".join(dict.fromkeys(shown))) for why, shown in names.items()]
-        cost = "so a hot key costs nothing" if WHOLE.why not in names else "so a hot key cannot be cut"
-        return f"{' and '.join(reasons)}, {cost}"
+            names.setdefault(kind(split), []).append(f"{call.name}(distinct)" if call.distinct else call.name)
+        return {each: ", ".join(dict.fromkeys(shown)) for each, shown in names.items()}
+
+
+def _cut_by(split: Split) -> str:
+    if not split.partials:
+        return "native"
+    return "values" if split.by_value else "rows"
 
 
 def aggregate(
@@ -176,9 +210,9 @@ def aggregate(
     merges = [merge for part in parts for merge in part.merges]
     if not all(part.split.partials for part in parts):
         merges.append(F.first("whole", ignorenulls=True).alias("whole"))
-    branches = _hot(at, plan, key_names, parts, asked.salted_by)
+    branches = _hot(at, plan, key_names, parts, asked)
     merged = reduce(lambda a, b: a.unionByName(b, allowMissingColumns=True), branches).groupBy(*key_names).agg(*merges)
-    results = [part.finish if part.split.partials else F.col("whole")[part.result].alias(part.result) for part in parts]
+    results = [part.finish if part.split.partials else _of_whole(part.result, cold.schema) for part in parts]
     both = cold.select(*key_names, *(part.result for part in parts)).unionAll(merged.select(*key_names, *results))
     finished, left = [], [part.result for part in parts]
     for reading in asked.readings:
@@ -188,20 +222,29 @@ def aggregate(
     return as_schema(both.select(*key_names, *named), schema)
 
 
+def _of_whole(name: str, schema: StructType) -> Column:
+    """Return a result that was computed whole; as in `schema`, that of the cold keys, it may be one without nulls."""
+    column, field = F.col("whole")[name], schema[name]
+    return (column if field.nullable else _never_null(column, field.dataType)).alias(name)
+
+
 def _hot(
-    at: Placed, plan: KeyPlan, keys: Sequence[str], parts: Sequence[Part], salted_by: tuple[str, ...]
+    at: Placed, plan: KeyPlan, keys: Sequence[str], parts: Sequence[Part], asked: AggregatePlan
 ) -> list[DataFrame]:
     """Return the frames of partial results of the hot keys, one per way to cut their rows."""
-    target = F.col(at.names("partition"))
+    target, salted_by = F.col(at.names("partition")), asked.salted_by
     frames: list[DataFrame] = []
     apart: dict[tuple[str, ...], list[Part]] = {}
     for part in parts:
         if part.split.by_value and (part.reads != salted_by or part.split.counted):
-            apart.setdefault((*part.reads, str(part.split.counted)), []).append(part)
+            apart.setdefault((*part.reads, str(part.split.counted), str(part.split.each)), []).append(part)
     together = [p for p in parts if p.split.partials and not any(p in group for group in apart.values())]
     if together:
         made = [column for p in together for column in p.partials(*p.call.given(p.reads))]
-        frames.append(at.hot().groupBy(target, *keys).agg(*made).drop(target))
+        hot, by = at.hot(), [target]
+        if asked.most_rows is not None:
+            hot, by = hot.select("*", _piece(at, plan, asked.most_rows)), [target, F.col(at.names("piece"))]
+        frames.append(hot.groupBy(*by, *keys).agg(*made).drop(*by))
     for group in apart.values():
         frames.append(_by_value(at, plan, keys, group, salted_by))
     whole = [part for part in parts if not part.split.partials]
@@ -209,6 +252,14 @@ def _hot(
         row = F.struct(*(part.result for part in whole)).alias("whole")
         frames.append(at.hot().groupBy(*keys).agg(*(part.whole for part in whole)).select(*keys, row))
     return frames
+
+
+def _piece(at: Placed, plan: KeyPlan, most_rows: int) -> Column:
+    """Return the number of the piece of a hot key that a row is in, for pieces of about `most_rows` on a partition."""
+    largest = [h.weight * max(share for _, share in h.parts) for h in plan.heavy]
+    pieces = [max(1, math.ceil(rows / most_rows)) for rows in largest]
+    wanted = element(pieces, "int", F.col(at.names("heavy")))
+    return F.pmod(F.xxhash64("salt"), wanted).alias(at.names("piece"))
 
 
 def _by_value(
@@ -225,9 +276,11 @@ def _by_value(
         return hot.groupBy("place", *keys).agg(*made).drop("place")
     given = first.call.given(first.reads)
     counted = hot.select("place", *keys, given[0].alias("value")).groupBy("place", *keys, "value")
-    rows = counted.agg(F.count("value").alias("n")).groupBy("place", *keys)
+    pairs = counted.agg(F.count("value").alias("n"))
     made = [column for part in group for column in part.partials(F.col("value"), F.col("n"))]
-    return rows.agg(*made).drop("place")
+    if first.split.each:
+        return pairs.select(*keys, *made)
+    return pairs.groupBy("place", *keys).agg(*made).drop("place")
 
 
 def as_schema(df: DataFrame, schema: StructType) -> DataFrame:
@@ -237,16 +290,27 @@ def as_schema(df: DataFrame, schema: StructType) -> DataFrame:
         column = F.col(found.name)
         if found.dataType != wanted.dataType:
             column = column.cast(wanted.dataType)
-        if found.nullable and not wanted.nullable and wanted.dataType.typeName() in _NEVER_SEEN:
-            column = F.coalesce(column, F.lit(_NEVER_SEEN[wanted.dataType.typeName()]).cast(wanted.dataType))
+        if found.nullable and not wanted.nullable:
+            column = _never_null(column, wanted.dataType)
         name = wanted.name
         columns.append(column.alias(name, metadata=wanted.metadata) if wanted.metadata else column.alias(name))
     return df.select(*columns)
+
+
+def _never_null(column: Column, type_: DataType) -> Column:
+    """Return a column that has no nulls in a form from which Spark sees that."""
+    if isinstance(type_, ArrayType):
+        nothing = F.array().cast(ArrayType(type_.elementType))
+        return F.coalesce(column, nothing if type_.containsNull else F.array_compact(nothing))
+    if type_.typeName() in _NEVER_SEEN:
+        return F.coalesce(column, F.lit(_NEVER_SEEN[type_.typeName()]).cast(type_))
+    return column
 
 
 # What makes Spark believe that a column of such a type has no nulls; no row ever gets it.
 _NEVER_SEEN = {
     **dict.fromkeys(("byte", "short", "integer", "long", "float", "double", "decimal"), 0),
     "string": "",
+    "binary": b"",
     "boolean": False,
 }

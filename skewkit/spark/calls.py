@@ -8,11 +8,12 @@ from dataclasses import dataclass
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-from skewkit.spark.compat import Node, node_of
+from skewkit.spark.compat import Node, node_of, udf_arguments
 from skewkit.spark.keys import quoted
 from skewkit.spark.sqltext import NotUnderstood, SqlCall, read_sql
 
 Names = Sequence[str]
+Udf = Callable[..., Column]
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,6 +24,7 @@ class AggregateCall:
       `count(*)` has none.
     * `inputs` is what the call reads: the other arguments, what it is ordered by, its filter.
     * `over(names)` is the very call over columns of these names in place of the inputs.
+    * `udf` is the function itself where it is a Python one.
     """
 
     name: str
@@ -32,6 +34,7 @@ class AggregateCall:
     over: Callable[[Names], Column]
     order: tuple[Column, ...] = ()
     filter: Column | None = None
+    udf: Udf | None = None
 
     @property
     def inputs(self) -> tuple[Column, ...]:
@@ -59,15 +62,19 @@ class Reading:
     finish: Callable[[Names], Column]
 
 
-def read_aggregates(column: Column, known: Container[str]) -> Reading | str:
-    """Return the calls of functions in `known` that a Column holds, or the reason why it cannot be taken apart."""
+def read_aggregates(column: Column, known: Container[str], udfs: Sequence[Udf] = ()) -> Reading | str:
+    """Return the calls of functions in `known`, and of `udfs`, that a Column holds, or why it cannot be taken apart."""
     try:
-        return _read(column, known)
+        return _read(column, known, udfs)
     except NotUnderstood as reason:
         return str(reason)
 
 
-def _read(column: Column, known: Container[str]) -> Reading:
+def _read(column: Column, known: Container[str], udfs: Sequence[Udf]) -> Reading:
+    for udf in udfs:
+        arguments = udf_arguments(column, udf)
+        if arguments is not None:
+            return Reading((_udf_call(udf, arguments),), lambda names: F.col(quoted(names[0])))
     node = node_of(column)
     name = node.name.lower()
     if node.kind == "call" and name in known:
@@ -78,10 +85,12 @@ def _read(column: Column, known: Container[str]) -> Reading:
         return Reading(tuple(map(_sql_call, text.calls)), lambda names: F.expr(text.finish(names)))
     if node.kind == "constant":
         return Reading((), lambda names: column)
+    if node.kind == "other":
+        raise NotUnderstood(f"{column} is no aggregate of Spark's own, nor one with a merge")
     if node.over is None:
         what = f"the column {node.name}" if node.name else f"{column}"
         raise NotUnderstood(f"{what} is read outside of an aggregate")
-    inner = [_read(child, known) for child in node.children]
+    inner = [_read(child, known, udfs) for child in node.children]
     if node.kind == "call" and not any(part.calls for part in inner):
         raise NotUnderstood(f"{node.name} is not in the split table")
     if name == "struct" and any(node_of(child).name.lower() in known for child in node.children):
@@ -114,6 +123,11 @@ def _call(node: Node, name: str) -> AggregateCall:
         return node.over(columns) if node.over is not None else columns[0]
 
     return AggregateCall(name, node.children, fixed, node.distinct, over)
+
+
+def _udf_call(udf: Udf, arguments: tuple[Column, ...]) -> AggregateCall:
+    fixed = (False,) * len(arguments)
+    return AggregateCall(udf.__name__, arguments, fixed, False, lambda names: udf(*(F.col(n) for n in names)), udf=udf)
 
 
 def _is_constant(column: Column) -> bool:

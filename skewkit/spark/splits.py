@@ -14,12 +14,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any
 
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 from pyspark.sql.types import DataType
 
 from skewkit.spark.calls import AggregateCall
+from skewkit.spark.compat import udf_like
 from skewkit.spark.keys import has_fixed_hash
 
 
@@ -32,15 +34,17 @@ class Split:
     `pays`: the state grows with the group, so that a hot key hurts.
     `by_value`: right only if equal values meet in one sub-group, so the salt must be the hash of the inputs.
     `counted`: the partial is over (value, its number of rows), after equal values were counted.
+    `each`: every such pair is a partial by itself, and the merge gets those arguments, too.
     `why`: what Spark does by itself; then there are no partials.
     """
 
     partials: tuple[Callable[..., Column], ...] = ()
-    merges: tuple[Callable[[Column], Column], ...] = ()
+    merges: tuple[Callable[..., Column], ...] = ()
     finish: Callable[..., Column] = lambda merged, *_: merged
     pays: bool = False
     by_value: bool = False
     counted: bool = False
+    each: bool = False
     why: str = ""
 
 
@@ -92,9 +96,20 @@ def _most_frequent(value: Column, rows: Column) -> Column:
     return F.min(F.struct((-rows).alias("n"), value.alias("x")))
 
 
+def _pair(value: Column, rows: Column) -> Column:
+    return F.struct(value.alias("x"), rows.alias("n"))
+
+
+def _weighted(pair: Column, share: Column, frequency: Column | None = None) -> Column:
+    """Return the percentile of values that stand for so many rows, and `frequency` times that if it is given."""
+    rows = pair["n"] if frequency is None else pair["n"] * frequency
+    return F.call_function("percentile", pair["x"], share, rows)
+
+
 _MEAN = Split((_as_double, F.count), (F.sum, F.sum), _mean)
 _LIST = Split((lambda x, *_: F.collect_list(x),), (_joined,), lambda lists, *_: lists, pays=True)
 _LISTAGG = replace(_LIST, finish=_text)
+_PERCENTILE = Split((_pair,), (_weighted,), pays=True, by_value=True, counted=True, each=True)
 
 SPLITS: dict[str, Split] = {
     "count": Split((_count,), (F.sum,), _zero),
@@ -127,8 +142,8 @@ SPLITS: dict[str, Split] = {
         by_value=True,
         counted=True,
     ),
-    "median": WHOLE,
-    "percentile": WHOLE,
+    "median": replace(_PERCENTILE, merges=(lambda pair, *_: _weighted(pair, F.lit(0.5)),)),
+    "percentile": _PERCENTILE,
     "percentile_cont": WHOLE,
     "percentile_disc": WHOLE,
     # Sums of decimals and moments: Spark's own partials keep their precision and overflow.
@@ -215,6 +230,8 @@ def split_of(call: AggregateCall, types: list[DataType]) -> Split:
         return split
     if call.order or len(call.arguments) > _MOST_ARGUMENTS.get(call.name, 1):
         return WHOLE
+    if call.name in _FIXED and not all(call.fixed[1:]):
+        return WHOLE
     names = [type_.simpleString() for type_ in types]
     if call.name in ("sum", "avg", "mean") and names[:1] and names[0] not in _PLAIN_NUMBERS:
         return COMBINED
@@ -222,9 +239,16 @@ def split_of(call: AggregateCall, types: list[DataType]) -> Split:
         return WHOLE
     if split.by_value and ("collate" in str(names) or not all(map(has_fixed_hash, types))):
         return WHOLE
-    if split.counted and any(part in str(names) for part in ("float", "double", "interval")):
+    if call.name == "mode" and any(part in str(names) for part in ("float", "double", "interval", "binary")):
         return WHOLE
     return split
 
 
-_MOST_ARGUMENTS = {"count": 1 << 16, "regr_count": 2, "listagg": 2, "string_agg": 2, "mode": 2}
+def split_of_udf(udf: Callable[..., Column], merge: Callable[..., Any]) -> Split:
+    """Return the split of a Python aggregate, whose partial results are merged by a function of a series of them."""
+    return Split((udf,), (udf_like(udf, getattr(merge, "func", merge)),), pays=True)
+
+
+_MOST_ARGUMENTS = {"count": 1 << 16, "regr_count": 2, "listagg": 2, "string_agg": 2, "mode": 2, "percentile": 3}
+_FIXED = ("listagg", "string_agg", "mode", "percentile")
+"""Functions whose arguments after the first belong to the merge, so they must not read a column."""

@@ -56,7 +56,7 @@ def read_function(df: DataFrame, result: str, column: Column) -> Function | str:
             if literals[flag] is None:
                 return f"whether {name} ignores nulls is no literal"
             ignore_nulls = bool(values[flag])
-    else:
+    elif name == "count":  # of a literal, it counts all rows
         arguments = [a for a, literal in zip(arguments, literals, strict=True) if literal is None or literal == (None,)]
     types = tuple(field.dataType.simpleString() for field in df.select(*arguments).schema.fields) if arguments else ()
     if len(types) != len(arguments):

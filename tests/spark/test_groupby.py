@@ -135,7 +135,7 @@ def test_what_spark_combines_itself_stays_native(facts):
     ("expr", "reason"),
     [
         (lambda: (F.max("v") + F.col("k")).alias("x"), "the column k is read outside of an aggregate"),
-        (lambda: F.sum("v").over(Window.partitionBy("k")).alias("x"), "read outside of an aggregate"),
+        (lambda: F.sum("v").over(Window.partitionBy("k")).alias("x"), "no aggregate of Spark's own"),
         (lambda: F.struct(F.sum("v")).alias("x"), "give them an alias"),
         (lambda: F.upper("k").alias("x"), "the column k is read"),
         (lambda: F.expr("sum(v) over (partition by k)").alias("x"), "left to Spark"),
@@ -157,6 +157,10 @@ def test_what_cannot_be_taken_apart_is_computed_natively(facts, expr, reason):
 
 def test_dicts_are_taken_as_spark_takes_them(facts):
     assert_same_rows(skewkit.skew_groupby(facts, "k").agg({"v": "max"}), facts.groupBy("k").agg({"v": "max"}))
+    for names in ({"v": "count", "s": "collect_set", "k": "mean"}, {"s": "collect_list", "v": "avg"}, {"v": "median"}):
+        ours = skewkit.skew_groupby(facts, "k", strategy="wrap").agg(names)
+        assert "strategy   wrap" in skewkit.explain(ours)
+        assert_same_rows(ours, facts.groupBy("k").agg(names), unordered=("collect_list(s)", "collect_set(s)"))
 
 
 @pytest.mark.parametrize(

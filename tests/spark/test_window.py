@@ -221,3 +221,7 @@ def test_blocks_are_sorted_by_radix_first_where_one_hot_key_is_most_of_the_rows(
 def local_sorts(df):
     """Return how many sorts within partitions the optimizer left."""
     return df._jdf.queryExecution().optimizedPlan().toString().count("Sort [")
+
+
+def test_literals_are_what_they_are(facts):
+    check(facts, ["k"], ["tied"], {"top": F.max(F.lit("z")), "twos": F.sum(F.lit(2)), "n": F.count(F.lit(None))})

@@ -1,0 +1,100 @@
+"""Grouped aggregate UDFs with a merge: hot keys in parts, merged once; plain Spark's rows."""
+
+import pandas as pd
+import pytest
+from pyspark.sql import functions as F
+
+import skewkit
+from skewkit.testing import assert_same_rows
+from tests.helpers import conf
+
+
+@pytest.fixture(scope="module")
+def facts(skewed):
+    return skewed(2000, tail=60)
+
+
+def udfs():
+    """Return the UDFs of a session: classic and Connect have their own."""
+
+    @F.pandas_udf("bigint")
+    def squares(values: pd.Series) -> int:
+        return int((values * values).sum())
+
+    @F.pandas_udf("array<double>")
+    def moments(values: pd.Series, texts: pd.Series) -> list:
+        return [float(values.sum()), float(len(values)), float(texts.nunique() > 0)]
+
+    return squares, moments
+
+
+def add(parts):
+    return int(parts.sum())
+
+
+def add_moments(parts):
+    sums, rows, known = zip(*parts, strict=True)
+    return [sum(sums), sum(rows), max(known)]
+
+
+@pytest.mark.connect
+@pytest.mark.parametrize("strategy", ["auto", "wrap"])
+def test_the_rows_are_those_of_plain_spark(facts, strategy):
+    squares, moments = udfs()
+    exprs = [
+        squares("v").alias("squares"),
+        (moments(F.col("v") + 1, F.col("s"))[0] / moments(F.col("v") + 1, "s")[1]).alias("mean"),
+        F.coalesce(squares("v").cast("string"), F.lit("none")),
+    ]
+    ours = skewkit.skew_groupby(facts, "k", strategy=strategy, partitions=4).agg(
+        *exprs, merge={squares: add, moments: add_moments}
+    )
+    assert "strategy   wrap" in skewkit.explain(ours)
+    plain = facts.groupBy("k").agg(*exprs)
+    assert ours.schema == plain.schema
+    assert assert_same_rows(ours, plain) > 50
+
+
+@pytest.mark.connect
+def test_parts_are_bounded_and_merged_once_per_hot_key(spark, facts):
+    @F.pandas_udf("array<bigint>")
+    def part(values: pd.Series) -> list:
+        return [len(values), 1, len(values), 0]
+
+    def together(parts):
+        rows, number, largest, merges = zip(*parts, strict=True)
+        return [sum(rows), sum(number), max(largest), max(merges) + 1]
+
+    with conf(spark, "spark.skewkit.groupRows", "100"):
+        grouped = skewkit.skew_groupby(facts, "k", strategy="wrap", partitions=4)
+        found = {row.k: row.x for row in grouped.agg(part("v").alias("x"), merge={part: together}).collect()}
+    truth = {row.k: row["count"] for row in facts.groupBy("k").count().collect()}
+    assert {key: x[0] for key, x in found.items()} == truth
+    assert found[0][1] >= truth[0] / 150
+    assert found[0][2] <= 150, "parts of about 100 rows"
+    assert found[0][3] == found[None][3] == 1
+    assert all(found[key][3] == 0 for key in truth if truth[key] < 20), "cold keys see no merge"
+
+
+def test_beside_other_aggregates_or_without_a_merge_the_call_is_left_to_spark(facts):
+    squares, moments = udfs()
+    without = skewkit.skew_groupby(facts, "k", strategy="wrap").agg(squares("v"), merge={moments: add_moments})
+    assert "nor one with a merge" in skewkit.explain(without)
+    assert_same_rows(without, facts.groupBy("k").agg(squares("v")))
+    mixed = skewkit.skew_groupby(facts, "k", strategy="wrap").agg(squares("v"), F.sum("v"), merge={squares: add})
+    assert "in no common call" in skewkit.explain(mixed)
+
+
+@pytest.mark.parametrize(
+    ("merge", "said"),
+    [
+        (lambda f: [f], "agg.. takes a dict from pandas UDF"),
+        (lambda f: {"v": add}, "expected a grouped aggregate"),
+        (lambda f: {F.udf(lambda x: x): add}, "expected a grouped aggregate"),
+        (lambda f: {f: "sum"}, "the merge of squares is str 'sum'"),
+    ],
+)
+def test_wrong_merges_are_told(facts, merge, said):
+    squares, _ = udfs()
+    with pytest.raises(skewkit.SkewkitError, match=said):
+        skewkit.skew_groupby(facts, "k").agg(squares("v"), merge=merge(squares))
