@@ -21,6 +21,8 @@ from skewkit.spark.splits import SPLITS, split_of, split_of_udf
 
 Merges = Mapping[Any, Callable[..., Any]]
 _AGGREGATE_UDFS = (PythonEvalType.SQL_GROUPED_AGG_PANDAS_UDF, getattr(PythonEvalType, "SQL_GROUPED_AGG_ARROW_UDF", -1))
+_MOST_DISTINCT = 0.5
+"""Distinct values per sampled row from which on counting each value first makes nothing smaller."""
 _DICT_NAMES = {"average": "avg", "mean": "avg", "size": "count", "std": "stddev"}
 
 
@@ -40,7 +42,8 @@ def grouped_aggregates(group: Grouping, exprs: Sequence[Any], merges: Merges | N
     if group.strategy == "auto" and not plan.pays:
         return remember(native, group.native(plan.why_not))
     found = group.measured(values=tuple(plan.values))
-    choice = group.decide(found, most_rows=plan.most_rows or float("inf"))
+    most_distinct = _MOST_DISTINCT if plan.lists_values else 1.0
+    choice = group.decide(found, most_rows=plan.most_rows or float("inf"), most_distinct=most_distinct)
     if choice.strategy == "native" or choice.plan is None:
         return remember(native, choice)
     row_hash = plan.values[0] if plan.salted_by else group.salt(plan.inputs.columns)

@@ -50,8 +50,12 @@ class Grouping:
             return Found(self.profile)
         return measured([(self.seen, self.keys)], self.partitions, self.settings, **wanted)[0]
 
-    def decide(self, found: Found, *, divisible: bool = True, most_rows: float = float("inf")) -> Choice:
+    def decide(
+        self, found: Found, *, divisible: bool = True, most_rows: float = float("inf"), most_distinct: float = 1.0
+    ) -> Choice:
         """Plan, and say whether the plan pays; `divisible` says whether a group may be cut.
+
+        `most_distinct` is how many distinct values per row the aggregates may have, so that parts are smaller.
 
         A heavy group of more than `most_rows` is cut however level the load is, because a worker would hold it whole.
         """
@@ -69,6 +73,9 @@ class Grouping:
                 f"the values repeat ({found.distinct:.2%} of the rows have a new one), so Spark's own partial sets "
                 "are small"
             )
+        if cold is None and found.distinct is not None and found.distinct > most_distinct:
+            repeat = f"{min(1.0, found.distinct):.0%} of the rows have a new one"
+            cold = f"the values hardly repeat ({repeat}), so the parts would be as large"
         largest = max((h.weight for h in plan.heavy), default=0.0)
         if cold is not None and known.weight is None and largest > most_rows:
             reason = f"a group of {largest:,.0f} rows would be held in one Python worker; parts have {most_rows:,}"

@@ -132,6 +132,11 @@ class AggregatePlan:
         return any(split.pays for split in self.splits)
 
     @property
+    def lists_values(self) -> bool:
+        """Whether all that pays hands every distinct value to its merge, as percentiles do."""
+        return all(split.each for split in self.splits if split.pays)
+
+    @property
     def sets(self) -> list[tuple[str, ...]]:
         """What is cut by its values, if nothing else has a state that grows with its group."""
         paying = [(split, reads) for split, reads in zip(self.splits, self.inputs.names, strict=True) if split.pays]
