@@ -66,7 +66,7 @@ def state(p):
     """Return all that decides the next routes, sketch included."""
     sketch = getattr(p, "_sketch", None)
     counters = None if sketch is None else (list(sketch), sketch.total, sketch.floor)
-    lists = (p._lists, p._since) if p.name == "wrap" else None
+    lists = (p._lists.plain, list(p._yardstick.loads), p._yardstick.top) if p.name == "wrap" else None
     return p.loads.tolist(), p.messages, p.plans, counters, lists, [p.choices(key) for key in range(31)]
 
 
