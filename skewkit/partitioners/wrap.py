@@ -25,8 +25,8 @@ W = TypeVar("W", bound="WrapAround")
 
 _SEEN = 10.0  # messages (of average weight) that a key must have before it counts as heavy
 _CHANGED = 0.1  # change of a capacity, as a share, from which on a fitted plan is made anew
-_RUNGS = (2.0, 2.0, 3.0)  # messages above the mean: the first candidate alone is full, a heavy key, a light key
-_POOR = -0.5  # the first rung where heavy keys cannot level the rest
+_RUNGS = (0.0, 2.5, 2.5, 3.5)  # messages above the mean at which a worker is full; see the class
+_LISTS = 100  # lists per worker from which on a new plan forgets some
 _NEAR = 0.8  # share of the greatest load of W-Choices, above the mean, up to which heavy keys fill their workers
 _LEVEL = 1.25  # times the share of heavy keys that levels the rest: so many level what W-Choices leaves, too
 
@@ -54,37 +54,32 @@ class WrapAround(Sketched):
       mean, whatever the skew; with whole weights sent in messages of weight 1, below the mean plus one.
 
     **Not fitted**, the rule is applied to the loads as they are. A key has its two candidates and takes the less
-    loaded. When that is full, the least loaded of all workers joins them: just the one with most room. From then
-    on the key takes the least loaded of its list. What counts as full, in messages above the mean, is a ladder:
+    loaded, or the first as long as that has room alone. When they are full, the least loaded of all workers joins
+    them: just the one with most room. From then on the key takes the least loaded of its list. What counts as full
+    is measured by W-Choices: beside its own loads `wrap` keeps those that W-Choices would have (`Yardstick`), whose
+    greatest is `top` above the mean. A worker is full above the mean plus so many messages:
 
-    ========================================  ===========================  =========================
-    the key                                   heavy keys can level the     they cannot (less than 15 %
-                                              rest                         of the messages are theirs)
-    ========================================  ===========================  =========================
-    is heavier than the mean load             0.5                          0.5
-    is heavy, or has a list                   1                            3
-    is light, its first candidate alone       2                            (takes two)
-    is light, both                            3, or epsilon of all load    8, or epsilon of all load
-    is light, and its list grew just now      8, or epsilon of all load    8, or epsilon of all load
-    ========================================  ===========================  =========================
+    ==================================  ==========================================================
+    for a heavy key                     2.5, or 0.8 top
+    for a light key                     3.5, or top, or epsilon of all load
+    for a light key, as the first of    0; 2.5 where heavy keys are 10 % of all messages and 0.1 %
+    two candidates                      per worker (25 % at most), so that they can level the rest;
+                                        2.5, or top, where they are 1.25 times that
+    ==================================  ==========================================================
 
-    The rung of light keys catches what the sketch of all the past cannot tell, keys that have become hot just now:
-    their workers run full, they get a list, and from then on they are treated as heavy. The rungs of heavy keys are
-    lower, so that light keys find room with their first candidate, which is where pairs are saved. The list of a
-    light key that has had fewer than 4 messages per worker since it grew is patient: a burst alone does not make it
-    long. A new plan,
-    before the messages with the numbers first, 2 first, 4 first, ... (from 0), forgets the lists of keys that the
-    sketch has lost.
+    So `wrap` is level where W-Choices is, and where W-Choices is not, because keys have become hot just now, it does
+    not pay pairs to be better than that. The rungs of heavy keys are lower, so that light keys find room with their
+    first candidate, which is where pairs are saved. A new plan, before the messages with the numbers first, 2 first,
+    4 first, ... (from 0), forgets the lists of keys that the sketch has lost, where there are more than 100 lists
+    per worker.
 
     * choices(key) is the number of workers of the key's list, else 2; it only grows until the next plan.
-    * Whatever the stream does, no load exceeds the mean by more than 8 messages, or epsilon of all load if that is
-      more, and one message (messages of equal weight, one source). So I(m) <= epsilon + 9 / m.
-    * While W-Choices balances, which sends every heavy key everywhere, imbalance is the same up to two messages
-      (one source).
+    * At any time no load exceeds the mean by more than 3.5 messages, or epsilon of all load, and one message,
+      unless W-Choices has a load that does; then by one message more than the greatest of W-Choices at most
+      (messages of equal weight, one source). So I(m) <= max(I(m) of W-Choices + 1 / m, epsilon + 4.5 / m).
     * Heavy keys have about as many workers as they need: `benchmarks/balance.py` compares pairs with D-Choices.
-      Where keys come in bursts (`git_changes`), or where most of the load moves to new keys again and again
-      (100 workers or more), pairs may pass those of D-Choices, which then does not balance. A greater `epsilon`
-      saves some of them.
+      Where keys come in bursts (`git_changes`), W-Choices is level at times, and D-Choices never: there pairs may
+      pass those of D-Choices by some percent. A greater `epsilon` saves some of them.
 
     With `capacities` the loads of the workers are as these: in all that was said, a load is divided by the
     worker's capacity (mean 1). With `learn` the capacities follow the reports of the workers (`observe`); what was
@@ -96,8 +91,8 @@ class WrapAround(Sketched):
         capacity: counters of the SpaceSaving sketch; by default 10 per worker, and 2 / theta at least.
         mu: hash ranges per worker by which a sample's light keys are counted (`fit` without weights).
         first: number of messages before the first plan; 10 per worker by default.
-        epsilon: tolerated imbalance, as a share of all load, before a light key gets a further worker. A greater
-            one saves pairs where keys come in bursts.
+        epsilon: tolerated imbalance, as a share of all load, before a light key gets a further worker; 0 by
+            default. A greater one saves pairs where keys come in bursts.
         capacities: (workers,) how much each worker can do, in any unit; by default all are alike. (Those of
             `simulator.replay` are what the simulated workers have; give it an instance that knows them.)
         learn: whether the capacities follow the reports of the workers.
@@ -141,7 +136,7 @@ class WrapAround(Sketched):
         self.capacities = checked_capacities(capacities, self.workers)
         self.learn = self.learns = switch("learn", learn)
         self._due = self.first  # number of messages at which the next plan is made
-        self._rungs = (_POOR, *_RUNGS)
+        self._rungs = _RUNGS
         self._cuts = enough_to_level(self.workers), _LEVEL * enough_to_level(self.workers)
         self._headed = 0.0  # weight of messages of heavy keys
         self._lists = GrownLists()  # of keys that have more than two candidates
@@ -159,8 +154,9 @@ class WrapAround(Sketched):
         self._planned_for = self._known.relative  # capacities of the plan that was fitted
 
     def _seat(self, source: int, sources: int) -> None:
+        poor, alone, of_heavy, of_light = _RUNGS
         share = 0.5 + 0.5 / sources  # what each source allows itself adds up at the workers
-        self._rungs = (_POOR, *(share * rung for rung in _RUNGS))
+        self._rungs = poor, share * alone, share * of_heavy, of_light
 
     def fit(self: W, keys: Keys, weights: Sequence[float] | npt.NDArray[Any] | None = None) -> W:
         """Plan from known frequencies, keep that plan, and return self.
@@ -308,9 +304,10 @@ class WrapAround(Sketched):
         return routes
 
     def _plan(self) -> None:
-        """Forget the lists of keys that the sketch does not track any more."""
-        low = self._sketch.low
-        self._lists.keep(lambda hashed: low(hashed) > 0.0)
+        """Forget the lists of keys that the sketch does not track any more, where there are many lists."""
+        if len(self._lists.plain) > _LISTS * self.workers:
+            low = self._sketch.low
+            self._lists.keep(lambda hashed: low(hashed) > 0.0)
         self._due = 2 * self.messages
         self.plans += 1
 
