@@ -70,14 +70,7 @@ def _lower(seen: Floats, owner: Ints, load: float, worker: np.int64, at: np.int6
 
 @compiled
 def tops_of(
-    hashes: Hashes,
-    weights: Floats,
-    lows: Floats,
-    totals: Floats,
-    loads: Floats,
-    rates: Floats,
-    top: float,
-    theta: float,
+    hashes: Hashes, weights: Floats, lows: Floats, totals: Floats, loads: Floats, top: float, theta: float
 ) -> Floats:
     """Do what W-Choices would do; return the greatest load after each message.
 
@@ -113,7 +106,7 @@ def tops_of(
                     worker = np.int64(owner[0])
                     _lower(seen, owner, loads[worker], worker, np.int64(0))
                 worker = np.int64(owner[0])
-        loads[worker] += weights[i] * rates[worker]
+        loads[worker] += weights[i]
         if loads[worker] > top:
             top = loads[worker]
         tops[i] = top
@@ -135,7 +128,6 @@ def route_growing(
     messages: int,
     headed: float,
     shift: float,
-    top_shift: float,
     theta: float,
     rungs: tuple[float, float, float, float],
     near: float,
@@ -158,7 +150,7 @@ def route_growing(
     for i in range(begin, hashes.size):
         hashed, weight, low, total = hashes[i], weights[i], lows[i], totals[i]
         mean, unit = total / workers + shift, total / (messages + 1)
-        above = tops[i] - (total / workers + top_shift)
+        above = tops[i] - mean
         heavy = low >= theta * total > 0.0 and low >= enough * unit
         at = hashed & mask
         row = np.int64(slots[at])

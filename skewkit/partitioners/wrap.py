@@ -82,9 +82,9 @@ class WrapAround(Sketched):
       pass those of D-Choices by some percent. A greater `epsilon` saves some of them.
 
     With `capacities` the loads of the workers are as these: in all that was said, a load is divided by the
-    worker's capacity (mean 1). With `learn` the capacities follow the reports of the workers (`observe`); what was
-    sent before counts as what it was worth then, and a plan that was fitted is made anew when a capacity has changed
-    by a tenth.
+    worker's capacity (mean 1), and W-Choices, which knows of no capacities, is no measure: top is 0. With `learn`
+    the capacities follow the reports of the workers (`observe`); what was sent before counts as what it was worth
+    then, and a plan that was fitted is made anew when a capacity has changed by a tenth.
 
     Options:
         theta: least share of a heavy key; 1 / (5 workers) by default.
@@ -140,14 +140,13 @@ class WrapAround(Sketched):
         self._cuts = enough_to_level(self.workers), _LEVEL * enough_to_level(self.workers)
         self._headed = 0.0  # weight of messages of heavy keys
         self._lists = GrownLists()  # of keys that have more than two candidates
-        self._yardstick = Yardstick(self.workers)
         self._known = Capacities(self.capacities, self.workers)
         self._even = self.capacities is None and not self.learn
+        self._yardstick = Yardstick(self.workers) if self._even else None
         # Loads by capacity; where all workers are alike the loads themselves.
         self._fills = self._loads if self._even else array("d", bytes(8 * self.workers))
         self._rates = array("d", (1.0 / self._known.relative).tolist())  # fill per weight
         self._shift = 0.0  # mean fill, less the mean load
-        self._top_shift = 0.0  # the same of the yardstick
         self._least = LeastLoaded(self._fills)
         self._cut: Cut | None = None
         self._frequencies: tuple[Hashes, Floats, float] | None = None  # what was fitted
@@ -189,7 +188,6 @@ class WrapAround(Sketched):
         self._rates = array("d", (1.0 / relative).tolist())
         total = self._sketch.total
         self._shift = (float(np.dot(relative, np.array(self._fills))) - total) / self.workers
-        self._top_shift = (float(np.dot(relative, np.array(self._yardstick.loads))) - total) / self.workers
         if self._frequencies is not None and np.any(np.abs(relative / self._planned_for - 1.0) > _CHANGED):
             self._make_cut(*self._frequencies)
 
@@ -226,9 +224,11 @@ class WrapAround(Sketched):
         from skewkit.compiled.head_tail import count
 
         lows, _, totals = count(hashes, weights, self._table)
-        fills, rates, yardstick = np.frombuffer(self._fills), np.array(self._rates), self._yardstick
-        tops = tops_of(hashes, weights, lows, totals, np.frombuffer(yardstick.loads), rates, yardstick.top, self.theta)
-        yardstick.top = float(tops[-1])
+        fills, rates = np.frombuffer(self._fills), np.array(self._rates)
+        yardstick, tops = self._yardstick, np.zeros(hashes.size)
+        if yardstick is not None:
+            tops = tops_of(hashes, weights, lows, totals, np.frombuffer(yardstick.loads), yardstick.top, self.theta)
+            yardstick.top = float(tops[-1])
         lists, done = self._lists.arrays(64, 8), 0
         while True:
             done, self._headed = route_growing(
@@ -245,7 +245,6 @@ class WrapAround(Sketched):
                 self.messages + done,
                 self._headed,
                 self._shift,
-                self._top_shift,
                 self.theta,
                 self._rungs,
                 _NEAR,
@@ -262,7 +261,7 @@ class WrapAround(Sketched):
 
     def _walk(self, messages: Iterable[tuple[int, int, int, float]]) -> list[int]:
         loads, fills, rates, sketch, routes = self._loads, self._fills, self._rates, self._sketch, []
-        add, n, theta, lists, top_of = sketch.add, self.workers, self.theta, self._lists.plain, self._yardstick.count
+        add, n, theta, lists, yardstick = sketch.add, self.workers, self.theta, self._lists.plain, self._yardstick
         poor, alone, of_heavy, of_light = self._rungs
         for hashed, first, second, weight in messages:
             if self.messages >= self._due:
@@ -273,7 +272,7 @@ class WrapAround(Sketched):
             total = sketch.total
             mean, unit = total / n + self._shift, total / self.messages
             head = low >= theta * total > 0.0
-            above = top_of(first, second, weight, head, rates) - (total / n + self._top_shift)
+            above = (0.0 if yardstick is None else yardstick.count(first, second, weight, head)) - mean
             heavy = head and low >= _SEEN * unit
             if heavy:
                 limit = max(of_heavy * unit, _NEAR * above)
