@@ -37,7 +37,7 @@ def enough_to_level(workers: int) -> float:
     >>> enough_to_level(50), enough_to_level(1000)
     (0.15, 0.25)
     """
-    return min(0.25, 0.1 + 0.001 * workers)
+    return min(0.25, (100 + workers) / 1000)
 
 
 class WrapAround(Sketched):
