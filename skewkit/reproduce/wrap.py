@@ -128,8 +128,9 @@ PAPER = Paper(
                 Claim(
                     "The aim: no more imbalance than W-Choices and no more pairs than D-Choices.",
                     _against,
-                    "While heavy keys change faster than a sketch of all the past can tell, `wrap` pays in pairs or "
-                    "in a few messages of imbalance.",
+                    "`wrap` lets workers run 2.5 messages above the mean to save pairs, where W-Choices has one or two. "
+                    "Where keys come in bursts it is as level as W-Choices at any time, which costs pairs that "
+                    "D-Choices, less level, does not pay.",
                 ),
             ),
         ),
