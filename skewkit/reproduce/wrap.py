@@ -128,7 +128,7 @@ PAPER = Paper(
                 Claim(
                     "The aim: no more imbalance than W-Choices and no more pairs than D-Choices.",
                     _against,
-                    "`wrap` lets workers run 2.5 messages above the mean to save pairs, where W-Choices has one or two. "
+                    "`wrap` lets workers run 2.5 messages above the mean to save pairs; W-Choices has one or two. "
                     "Where keys come in bursts it is as level as W-Choices at any time, which costs pairs that "
                     "D-Choices, less level, does not pay.",
                 ),
