@@ -57,7 +57,7 @@ class WrapAround(Sketched):
     loaded, or the first as long as that has room alone. When they are full, the least loaded of all workers joins
     them: just the one with most room. From then on the key takes the least loaded of its list. What counts as full
     is measured by W-Choices: beside its own loads `wrap` keeps those that W-Choices would have (`Yardstick`), whose
-    greatest is `top` above the mean. A worker is full above the mean plus so many messages:
+    greatest is `top` above the mean. A worker is full above the mean plus so many messages, the most of those named:
 
     ==================================  ==========================================================
     for a heavy key                     2.5, or 0.8 top
@@ -80,6 +80,7 @@ class WrapAround(Sketched):
     * Heavy keys have about as many workers as they need: `benchmarks/balance.py` compares pairs with D-Choices.
       Where keys come in bursts (`git_changes`), W-Choices is level at times, and D-Choices never: there pairs may
       pass those of D-Choices by some percent. A greater `epsilon` saves some of them.
+    * With several sources the rungs of 2.5 are lower, as what each allows itself adds up at the workers.
 
     With `capacities` the loads of the workers are as these: in all that was said, a load is divided by the
     worker's capacity (mean 1), and W-Choices, which knows of no capacities, is no measure: top is 0. With `learn`
