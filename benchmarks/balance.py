@@ -88,11 +88,12 @@ def main(rows: int = 1_000_000, runs: int = 3) -> None:
 
 
 def capacities(rows: int, runs: int) -> None:
-    """Print imbalance by capacities: of `wrap` that knows them, fitted and not, or learns them, and of the others."""
+    """Print imbalance by capacities: of `wrap` that knows them, fitted and not, learns them or not, and of others."""
     ways: dict[str, tuple[str, dict[str, Any], bool]] = {
         "fitted": ("wrap", {}, True),
         "wrap": ("wrap", {}, False),
         "wrap, learn": ("wrap", {"learn": True}, False),
+        "wrap, untold": ("wrap", {"capacities": None}, False),
         "fish": ("fish", {}, False),
         "consistent": ("consistent", {}, False),
         "w_choices": ("w_choices", {}, False),

@@ -50,11 +50,76 @@ def index(lists: Lists) -> None:
 
 
 @compiled
+def _lower(seen: Floats, owner: Ints, load: float, worker: np.int64, at: np.int64) -> None:
+    """Put (load, worker) at place `at` or below, where it belongs."""
+    while True:
+        child = 2 * at + 1
+        if child >= seen.size:
+            break
+        right = child + 1
+        if right < seen.size and (
+            seen[right] < seen[child] or (seen[right] == seen[child] and owner[right] < owner[child])
+        ):
+            child = right
+        if seen[child] > load or (seen[child] == load and owner[child] > worker):
+            break
+        seen[at], owner[at] = seen[child], owner[child]
+        at = child
+    seen[at], owner[at] = load, worker
+
+
+@compiled
+def tops_of(
+    hashes: Hashes, weights: Floats, lows: Floats, totals: Floats, loads: Floats, top: float, theta: float
+) -> Floats:
+    """Do what W-Choices would do; return the greatest load after each message.
+
+    The least loaded of all workers is found as in `skewkit.compiled.head_tail`: by a cursor, as long as it finds
+    another worker with the least load, else in a heap of loads as they were when it last looked.
+    """
+    workers = loads.size
+    seen, owner = loads.copy(), np.arange(workers).astype(np.int32)
+    for at in range(workers // 2 - 1, -1, -1):
+        _lower(seen, owner, seen[at], np.int64(owner[at]), np.int64(at))
+    tops = np.empty(hashes.size)
+    place, floor, credit = workers, -1.0, 0
+    for i in range(hashes.size):
+        hashed = hashes[i]
+        if not lows[i] >= theta * totals[i] > 0.0:
+            first = _candidate(hashed + _GOLDEN, np.uint64(workers))
+            second = _candidate(hashed + _TWICE, np.uint64(workers))
+            worker = first if loads[first] <= loads[second] else second
+        else:
+            credit += 8
+            while place < workers and loads[place] != floor:
+                place += 1
+            if place == workers and credit >= workers:
+                credit -= workers
+                place = 0
+                floor = loads[0]
+                for other in range(1, workers):
+                    if loads[other] < floor:
+                        floor, place = loads[other], other
+            worker = np.int64(place)
+            if place == workers:
+                while loads[owner[0]] != seen[0]:
+                    worker = np.int64(owner[0])
+                    _lower(seen, owner, loads[worker], worker, np.int64(0))
+                worker = np.int64(owner[0])
+        loads[worker] += weights[i]
+        if loads[worker] > top:
+            top = loads[worker]
+        tops[i] = top
+    return tops
+
+
+@compiled
 def route_growing(
     hashes: Hashes,
     weights: Floats,
     lows: Floats,
     totals: Floats,
+    tops: Floats,
     fills: Floats,
     rates: Floats,
     routes: Ints,
@@ -64,11 +129,11 @@ def route_growing(
     headed: float,
     shift: float,
     theta: float,
-    slack: float,
+    rungs: tuple[float, float, float, float],
+    near: float,
     epsilon: float,
     enough: float,
-    cuts: float,
-    patience: int,
+    cuts: tuple[float, float],
 ) -> tuple[int, float]:
     """Route messages from number `begin` on; return where it stopped for want of room, and `headed`.
 
@@ -76,15 +141,16 @@ def route_growing(
     grow, so the next worker with just that load is the least loaded, and mostly near.
     """
     workers = fills.size
-    keys, lengths, rows, slots, since = lists.keys, lists.lengths, lists.rows, lists.slots, lists.since
+    keys, lengths, rows, slots = lists.keys, lists.lengths, lists.rows, lists.slots
     mask = np.uint64(slots.size - 1)
     width = rows.shape[1]
     cursors = np.zeros(keys.size, dtype=np.int64)
     floors = np.full(keys.size, -1.0)
+    poor, alone, of_heavy, of_light = rungs
     for i in range(begin, hashes.size):
         hashed, weight, low, total = hashes[i], weights[i], lows[i], totals[i]
         mean, unit = total / workers + shift, total / (messages + 1)
-        levelled = headed >= cuts * total
+        above = tops[i] - mean
         heavy = low >= theta * total > 0.0 and low >= enough * unit
         at = hashed & mask
         row = np.int64(slots[at])
@@ -92,16 +158,11 @@ def route_growing(
             at = (at + np.uint64(1)) & mask
             row = np.int64(slots[at])
         first = _candidate(hashed + _GOLDEN, np.uint64(workers))
-        if heavy and low * workers >= total:
-            limit = 0.5 * unit
-        elif heavy or row >= 0:
-            limit = (1.0 if levelled else 3.0) * unit
+        if heavy:
+            limit = max(of_heavy * unit, near * above)
         else:
-            limit = max((3.0 if levelled else 8.0) * unit, epsilon * total)
+            limit = max(of_light * unit, above, epsilon * total)
         if row >= 0:
-            since[row] += 1
-            if not heavy and since[row] < patience * lengths[row]:
-                limit = max(8.0 * unit, epsilon * total)
             length, floor, place = lengths[row], floors[row], cursors[row]
             while place < length and fills[rows[row, place]] != floor:
                 place += 1
@@ -115,11 +176,17 @@ def route_growing(
                 floors[row] = floor
             cursors[row] = place
             worker = np.int64(rows[row, place])
-        elif levelled and not heavy and fills[first] <= mean + slack * unit:
-            worker = first
         else:
-            second = _candidate(hashed + _TWICE, np.uint64(workers))
-            worker = first if fills[first] <= fills[second] else second
+            own = poor * unit
+            if headed >= cuts[1] * total:
+                own = max(alone * unit, above)
+            elif headed >= cuts[0] * total:
+                own = alone * unit
+            if not heavy and fills[first] <= mean + own:
+                worker = first
+            else:
+                second = _candidate(hashed + _TWICE, np.uint64(workers))
+                worker = first if fills[first] <= fills[second] else second
         if fills[worker] > mean + limit:
             emptiest = _least(fills)
             if fills[emptiest] < fills[worker]:
@@ -135,11 +202,9 @@ def route_growing(
                     rows[row, 1] = second
                     lengths[row] = 1 if first == second else 2
                 elif lengths[row] == width:
-                    since[row] -= 1
                     return i, headed
                 rows[row, lengths[row]] = emptiest
                 lengths[row] += 1
-                since[row] = 0
                 cursors[row], floors[row] = 0, -1.0
                 worker = emptiest
         if heavy:

@@ -40,7 +40,6 @@ class Lists(NamedTuple):
     Attributes:
         keys: uint64 (size,), hash of every row.
         lengths: int64 (size,), workers in the list.
-        since: int64 (size,), messages since it got its last worker.
         rows: int32 (size, width), the workers.
         slots: int32 (a power of two,), index by hash, open addressing; -1 is empty.
         used: int64 (1,), rows in use.
@@ -48,7 +47,6 @@ class Lists(NamedTuple):
 
     keys: npt.NDArray[np.uint64]
     lengths: npt.NDArray[np.int64]
-    since: npt.NDArray[np.int64]
     rows: npt.NDArray[np.int32]
     slots: npt.NDArray[np.int32]
     used: npt.NDArray[np.int64]

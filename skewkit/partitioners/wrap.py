@@ -4,28 +4,40 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterable, Sequence
-from typing import Any, ClassVar, TypeVar, cast
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from skewkit.compiled.table import Lists
 from skewkit.hashing.keys import Keys
 from skewkit.hashing.mix import Hashes
 from skewkit.partitioners.base import Routes
 from skewkit.partitioners.capacities import Capacities, checked_capacities
 from skewkit.partitioners.checks import Floats, real_number, switch, whole_number
 from skewkit.partitioners.cut import Cut
+from skewkit.partitioners.grown_lists import GrownLists
 from skewkit.partitioners.least_loaded import LeastLoaded
 from skewkit.partitioners.planned import known_frequencies
 from skewkit.partitioners.sketched import Sketched
+from skewkit.partitioners.yardstick import Yardstick
 
 W = TypeVar("W", bound="WrapAround")
 
-_SEEN = 10.0  # messages (of average weight) that a key must have before it may get a further worker
+_SEEN = 10.0  # messages (of average weight) that a key must have before it counts as heavy
 _CHANGED = 0.1  # change of a capacity, as a share, from which on a fitted plan is made anew
-_PATIENCE = 4  # messages per worker that the list of a light key must have served before it may grow again
-_CUTS = 0.15  # share of messages of heavy keys from which on they level what single workers for the tail leave
+_RUNGS = (0.0, 2.5, 2.5, 3.5)  # messages above the mean at which a worker is full; see the class
+_LISTS = 100  # lists per worker from which on a new plan forgets some
+_NEAR = 0.8  # share of the greatest load of W-Choices, above the mean, up to which heavy keys fill their workers
+_LEVEL = 1.25  # times the share of heavy keys that levels the rest: so many level what W-Choices leaves, too
+
+
+def enough_to_level(workers: int) -> float:
+    """Return the share of messages of heavy keys from which on they level what single workers for the tail leave.
+
+    >>> enough_to_level(50), enough_to_level(1000)
+    (0.15, 0.25)
+    """
+    return min(0.25, (100 + workers) / 1000)
 
 
 class WrapAround(Sketched):
@@ -42,50 +54,46 @@ class WrapAround(Sketched):
       mean, whatever the skew; with whole weights sent in messages of weight 1, below the mean plus one.
 
     **Not fitted**, the rule is applied to the loads as they are. A key has its two candidates and takes the less
-    loaded. When that is full, the least loaded of all workers joins them: just the one with most room. From then
-    on the key takes the least loaded of its list. What counts as full, in messages above the mean, is a ladder:
+    loaded, or the first as long as that has room alone. When they are full, the least loaded of all workers joins
+    them: just the one with most room. From then on the key takes the least loaded of its list. What counts as full
+    is measured by W-Choices: beside its own loads `wrap` keeps those that W-Choices would have (`Yardstick`), whose
+    greatest is `top` above the mean. A worker is full above the mean plus so many messages, the most of those named:
 
-    ========================================  ===========================  =========================
-    the key                                   heavy keys can level the     they cannot (less than 15 %
-                                              rest                         of the messages are theirs)
-    ========================================  ===========================  =========================
-    is heavier than the mean load             0.5                          0.5
-    is heavy, or has a list                   1                            3
-    is light, its first candidate alone       2                            (takes two)
-    is light, both                            3, or epsilon of all load    8, or epsilon of all load
-    is light, and its list grew just now      8, or epsilon of all load    8, or epsilon of all load
-    ========================================  ===========================  =========================
+    ==================================  ==========================================================
+    for a heavy key                     2.5, or 0.8 top
+    for a light key                     3.5, or top, or epsilon of all load
+    for a light key, as the first of    0; 2.5 where heavy keys are 10 % of all messages and 0.1 %
+    two candidates                      per worker (25 % at most), so that they can level the rest;
+                                        2.5, or top, where they are 1.25 times that
+    ==================================  ==========================================================
 
-    The rung of light keys catches what the sketch of all the past cannot tell, keys that have become hot just now:
-    their workers run full, they get a list, and from then on they are treated as heavy. The rungs of heavy keys are
-    lower, so that light keys find room with their first candidate, which is where pairs are saved. The list of a
-    light key that has had fewer than 4 messages per worker since it grew is patient: a burst alone does not make it
-    long. A new plan,
-    before the messages with the numbers first, 2 first, 4 first, ... (from 0), forgets the lists of keys that the
-    sketch has lost.
+    So `wrap` is level where W-Choices is, and where W-Choices is not, because keys have become hot just now, it does
+    not pay pairs to be better than that. The rungs of heavy keys are lower, so that light keys find room with their
+    first candidate, which is where pairs are saved. A new plan, before the messages with the numbers first, 2 first,
+    4 first, ... (from 0), forgets the lists of keys that the sketch has lost, where there are more than 100 lists
+    per worker.
 
     * choices(key) is the number of workers of the key's list, else 2; it only grows until the next plan.
-    * Whatever the stream does, no load exceeds the mean by more than 8 messages, or epsilon of all load if that is
-      more, and one message (messages of equal weight, one source). So I(m) <= epsilon + 9 / m.
-    * While W-Choices balances, which sends every heavy key everywhere, imbalance is the same up to two messages
-      (one source).
+    * At any time no load exceeds the mean by more than 3.5 messages, or epsilon of all load, and one message,
+      unless W-Choices has a load that does; then by one message more than the greatest of W-Choices at most
+      (messages of equal weight, one source). So I(m) <= max(I(m) of W-Choices + 1 / m, epsilon + 4.5 / m).
     * Heavy keys have about as many workers as they need: `benchmarks/balance.py` compares pairs with D-Choices.
-      Where keys come in bursts (`git_changes`), or where most of the load moves to new keys again and again
-      (100 workers or more), pairs may pass those of D-Choices, which then does not balance. A greater `epsilon`
-      saves some of them.
+      Where keys come in bursts (`git_changes`), W-Choices is level at times, and D-Choices never: there pairs may
+      pass those of D-Choices by some percent. A greater `epsilon` saves some of them.
+    * With several sources the rungs of 2.5 are lower, as what each allows itself adds up at the workers.
 
     With `capacities` the loads of the workers are as these: in all that was said, a load is divided by the
-    worker's capacity (mean 1). With `learn` the capacities follow the reports of the workers (`observe`); what was
-    sent before counts as what it was worth then, and a plan that was fitted is made anew when a capacity has changed
-    by a tenth.
+    worker's capacity (mean 1), and W-Choices, which knows of no capacities, is no measure: top is 0. With `learn`
+    the capacities follow the reports of the workers (`observe`); what was sent before counts as what it was worth
+    then, and a plan that was fitted is made anew when a capacity has changed by a tenth.
 
     Options:
         theta: least share of a heavy key; 1 / (5 workers) by default.
         capacity: counters of the SpaceSaving sketch; by default 10 per worker, and 2 / theta at least.
         mu: hash ranges per worker by which a sample's light keys are counted (`fit` without weights).
         first: number of messages before the first plan; 10 per worker by default.
-        epsilon: tolerated imbalance, as a share of all load, before a light key gets a further worker. A greater
-            one saves pairs where keys come in bursts.
+        epsilon: tolerated imbalance, as a share of all load, before a light key gets a further worker; 0 by
+            default. A greater one saves pairs where keys come in bursts.
         capacities: (workers,) how much each worker can do, in any unit; by default all are alike. (Those of
             `simulator.replay` are what the simulated workers have; give it an instance that knows them.)
         learn: whether the capacities follow the reports of the workers.
@@ -117,7 +125,7 @@ class WrapAround(Sketched):
         capacity: int | None = None,
         mu: int = 20,
         first: int | None = None,
-        epsilon: float = 1e-4,
+        epsilon: float = 0.0,
         capacities: Sequence[float] | None = None,
         learn: bool = False,
         **unknown: Any,
@@ -129,13 +137,13 @@ class WrapAround(Sketched):
         self.capacities = checked_capacities(capacities, self.workers)
         self.learn = self.learns = switch("learn", learn)
         self._due = self.first  # number of messages at which the next plan is made
-        self._slack = 2.0  # messages above the mean at which the first candidate of a light key is full
+        self._rungs = _RUNGS
+        self._cuts = enough_to_level(self.workers), _LEVEL * enough_to_level(self.workers)
         self._headed = 0.0  # weight of messages of heavy keys
-        self._grown: dict[int, list[int]] | None = {}  # lists of keys that have more than two candidates
-        self._since: dict[int, int] = {}  # messages of those keys since their lists got the last worker
-        self._arrays: Lists | None = None  # the same as arrays; of the two forms one is there at a time
+        self._lists = GrownLists()  # of keys that have more than two candidates
         self._known = Capacities(self.capacities, self.workers)
         self._even = self.capacities is None and not self.learn
+        self._yardstick = Yardstick(self.workers) if self._even else None
         # Loads by capacity; where all workers are alike the loads themselves.
         self._fills = self._loads if self._even else array("d", bytes(8 * self.workers))
         self._rates = array("d", (1.0 / self._known.relative).tolist())  # fill per weight
@@ -145,41 +153,10 @@ class WrapAround(Sketched):
         self._frequencies: tuple[Hashes, Floats, float] | None = None  # what was fitted
         self._planned_for = self._known.relative  # capacities of the plan that was fitted
 
-    @property
-    def _lists(self) -> dict[int, list[int]]:
-        """The lists for single messages; compiled loops leave them as arrays."""
-        if self._arrays is not None:
-            keys, lengths, since, rows, _, used = self._arrays
-            named = keys[: used[0]].tolist()
-            listed = zip(named, lengths.tolist(), rows, strict=False)
-            self._grown, self._arrays = {key: row[:length].tolist() for key, length, row in listed}, None
-            self._since = dict(zip(named, since.tolist(), strict=False))
-        return cast(dict[int, list[int]], self._grown)
-
-    def _as_arrays(self, size: int, width: int) -> Lists:
-        """Return the lists for compiled loops, with room for so many and so long ones at least."""
-        if self._arrays is None or size > self._arrays.keys.size or width > self._arrays.rows.shape[1]:
-            from skewkit.compiled.cutting import index
-
-            known = self._lists
-            size, width = max(size, len(known)), max(width, *map(len, known.values()), 0)
-            arrays = Lists(
-                keys=np.zeros(size, dtype=np.uint64),
-                lengths=np.zeros(size, dtype=np.int64),
-                since=np.zeros(size, dtype=np.int64),
-                rows=np.zeros((size, width), dtype=np.int32),
-                slots=np.full(1 << (4 * size - 1).bit_length(), -1, dtype=np.int32),
-                used=np.array([len(known)], dtype=np.int64),
-            )
-            for row, (hashed, own) in enumerate(known.items()):
-                arrays.keys[row], arrays.lengths[row], arrays.since[row] = hashed, len(own), self._since[hashed]
-                arrays.rows[row, : len(own)] = own
-            index(arrays)
-            self._grown, self._arrays = None, arrays
-        return self._arrays
-
     def _seat(self, source: int, sources: int) -> None:
-        self._slack = 1.0 + 1.0 / sources  # what each source allows itself adds up at the workers
+        poor, alone, of_heavy, of_light = _RUNGS
+        share = 0.5 + 0.5 / sources  # what each source allows itself adds up at the workers
+        self._rungs = poor, share * alone, share * of_heavy, of_light
 
     def fit(self: W, keys: Keys, weights: Sequence[float] | npt.NDArray[Any] | None = None) -> W:
         """Plan from known frequencies, keep that plan, and return self.
@@ -244,18 +221,23 @@ class WrapAround(Sketched):
 
     def _run_stretch(self, hashes: Hashes, weights: Floats, routes: Routes) -> None:
         """Do what `_walk` does in a compiled loop, for messages without a new plan."""
-        from skewkit.compiled.cutting import route_growing
+        from skewkit.compiled.cutting import route_growing, tops_of
         from skewkit.compiled.head_tail import count
 
         lows, _, totals = count(hashes, weights, self._table)
         fills, rates = np.frombuffer(self._fills), np.array(self._rates)
-        lists, done = self._as_arrays(64, 8), 0
+        yardstick, tops = self._yardstick, np.zeros(hashes.size)
+        if yardstick is not None:
+            tops = tops_of(hashes, weights, lows, totals, np.frombuffer(yardstick.loads), yardstick.top, self.theta)
+            yardstick.top = float(tops[-1])
+        lists, done = self._lists.arrays(64, 8), 0
         while True:
             done, self._headed = route_growing(
                 hashes,
                 weights,
                 lows,
                 totals,
+                tops,
                 fills,
                 rates,
                 routes,
@@ -265,53 +247,53 @@ class WrapAround(Sketched):
                 self._headed,
                 self._shift,
                 self.theta,
-                self._slack,
+                self._rungs,
+                _NEAR,
                 self.epsilon,
                 _SEEN,
-                _CUTS,
-                _PATIENCE,
+                self._cuts,
             )
             if done == hashes.size:
                 break
-            lists = self._as_arrays(2 * lists.keys.size, 2 * lists.rows.shape[1])
+            lists = self._lists.arrays(2 * lists.keys.size, 2 * lists.rows.shape[1])
         if not self._even:
             np.add.at(self._load_view(), routes, weights)
         self.messages += hashes.size
 
     def _walk(self, messages: Iterable[tuple[int, int, int, float]]) -> list[int]:
         loads, fills, rates, sketch, routes = self._loads, self._fills, self._rates, self._sketch, []
-        add, n, slack, theta, lists = sketch.add, self.workers, self._slack, self.theta, self._lists
+        add, n, theta, lists, yardstick = sketch.add, self.workers, self.theta, self._lists.plain, self._yardstick
+        poor, alone, of_heavy, of_light = self._rungs
         for hashed, first, second, weight in messages:
             if self.messages >= self._due:
                 self._plan()
-                lists = self._lists
+                lists = self._lists.plain
             self.messages += 1
             low = add(hashed, weight)
             total = sketch.total
             mean, unit = total / n + self._shift, total / self.messages
-            levelled = self._headed >= _CUTS * total
-            heavy = low >= theta * total > 0.0 and low >= _SEEN * unit
+            head = low >= theta * total > 0.0
+            above = (0.0 if yardstick is None else yardstick.count(first, second, weight, head)) - mean
+            heavy = head and low >= _SEEN * unit
+            if heavy:
+                limit = max(of_heavy * unit, _NEAR * above)
+            else:
+                limit = max(of_light * unit, above, self.epsilon * total)
             own = lists.get(hashed)
-            if heavy and low * n >= total:
-                limit = 0.5 * unit
-            elif heavy or own is not None:
-                limit = (1.0 if levelled else 3.0) * unit
-            else:
-                limit = max((3.0 if levelled else 8.0) * unit, self.epsilon * total)
             if own is not None:
-                self._since[hashed] += 1
-                if not heavy and self._since[hashed] < _PATIENCE * len(own):
-                    limit = max(8.0 * unit, self.epsilon * total)
                 worker = min(own, key=fills.__getitem__)
-            elif levelled and not heavy and fills[first] <= mean + slack * unit:
-                worker = first
             else:
-                worker = first if fills[first] <= fills[second] else second
+                room = poor * unit
+                if self._headed >= self._cuts[1] * total:
+                    room = max(alone * unit, above)
+                elif self._headed >= self._cuts[0] * total:
+                    room = alone * unit
+                one = not heavy and fills[first] <= mean + room
+                worker = first if one or fills[first] <= fills[second] else second
             if fills[worker] > mean + limit:
                 emptiest = self._least.worker()
                 if fills[emptiest] < fills[worker]:
                     lists.setdefault(hashed, [first] if first == second else [first, second]).append(emptiest)
-                    self._since[hashed] = 0
                     worker = emptiest
             if heavy:
                 self._headed += weight
@@ -322,15 +304,15 @@ class WrapAround(Sketched):
         return routes
 
     def _plan(self) -> None:
-        """Forget the lists of keys that the sketch does not track any more."""
-        low = self._sketch.low
-        self._grown = {hashed: own for hashed, own in self._lists.items() if low(hashed) > 0.0}
-        self._since = {hashed: self._since[hashed] for hashed in self._grown}
+        """Forget the lists of keys that the sketch does not track any more, where there are many lists."""
+        if len(self._lists.plain) > _LISTS * self.workers:
+            low = self._sketch.low
+            self._lists.keep(lambda hashed: low(hashed) > 0.0)
         self._due = 2 * self.messages
         self.plans += 1
 
     def _choices(self, hashed: int) -> int:
         if self._cut is not None:
             return self._cut.choices(hashed)
-        own = self._lists.get(hashed)
+        own = self._lists.plain.get(hashed)
         return min(2, self.workers) if own is None else len(own)

@@ -66,8 +66,11 @@ def state(p):
     """Return all that decides the next routes, sketch included."""
     sketch = getattr(p, "_sketch", None)
     counters = None if sketch is None else (list(sketch), sketch.total, sketch.floor)
-    lists = (p._lists, p._since) if p.name == "wrap" else None
-    return p.loads.tolist(), p.messages, p.plans, counters, lists, [p.choices(key) for key in range(31)]
+    lists = yardstick = None
+    if p.name == "wrap":
+        lists = p._lists.plain
+        yardstick = p._yardstick and (list(p._yardstick.loads), p._yardstick.top)
+    return p.loads.tolist(), p.messages, p.plans, counters, lists, yardstick, [p.choices(key) for key in range(31)]
 
 
 @pytest.fixture(autouse=True, scope="module")
