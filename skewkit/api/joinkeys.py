@@ -11,8 +11,9 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import Column, DataFrame
 
 from skewkit.errors import ArgumentError, ArgumentTypeError, KeyTypeError
+from skewkit.spark.columns import read_call
 from skewkit.spark.comparison import compared_type
-from skewkit.spark.compat import is_column, read_call
+from skewkit.spark.compat import is_column
 from skewkit.spark.joinsides import JoinKeys
 from skewkit.spark.keys import find_keys
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-from skewkit.spark.compat import Node, node_of
+from skewkit.spark.columns import Node, node_of
 from skewkit.spark.keys import quoted
 from skewkit.spark.sqltext import NotUnderstood, SqlCall, read_sql
 

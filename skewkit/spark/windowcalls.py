@@ -9,7 +9,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from skewkit.plan.windowsplit import RANKING, SHIFTS, VALUES, WindowCall, plain_name
-from skewkit.spark.compat import read_call, read_literal
+from skewkit.spark.columns import read_call, read_literal
 from skewkit.spark.keys import Names, quoted
 from skewkit.spark.ordering import plain_name as column_name
 
