@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -24,6 +25,7 @@ from skewkit.plan.choice import Choice
 from skewkit.plan.joinrules import Side
 from skewkit.plan.profile import KeyProfile
 from skewkit.plan.rehash import rehashed
+from skewkit.spark.compat import is_column
 from skewkit.spark.frames import remember
 from skewkit.spark.joining import broadcast_head, salted
 from skewkit.spark.joinsides import JoinKeys
@@ -153,5 +155,5 @@ def _how(how: str) -> str:
 
 
 def _on_text(on: Any) -> str:
-    parts = [on] if isinstance(on, str | Column) else list(on)
-    return ", ".join(str(part) for part in parts)
+    parts = [on] if isinstance(on, str) or is_column(on) else list(on)
+    return ", ".join(re.sub(r"^Column<'(.*)'>$", r"\1", str(part), flags=re.DOTALL) for part in parts)

@@ -320,6 +320,32 @@ def test_a_chain_of_three_skew_joins_on_different_keys(facts, dimension):
     assert_same_rows(joined.withColumn("r", F.rank().over(window)), plain.withColumn("r", F.rank().over(window)))
 
 
+SQL = {
+    "a.k = b.k": "salt",
+    "(a.k <=> b.k) AND a.v % 3 = b.k % 3": "salt",
+    "a.k = b.k AND (a.v BETWEEN 1 AND 900 AND b.name <> 'x = y AND z')": "salt",
+    "a.k + 1 == b.k + 1 AND CASE WHEN a.v > 2 AND b.k = 0 THEN a.v % 2 = 0 ELSE true END": "salt",
+    "a.k = b.k AND a.v > 3 OR a.v = b.k": "native",
+    "NOT a.k <> b.k": "native",
+}
+
+
+@pytest.mark.connect
+@pytest.mark.parametrize("on", SQL)
+def test_conditions_in_sql(facts, dimension, on):
+    left, right = facts.alias("a"), dimension.alias("b")
+    joined = skewkit.skew_join(left, right, F.expr(on), "left")
+    assert_same_rows(joined, left.join(right, F.expr(on), "left"))
+    assert f"strategy   {SQL[on]}" in skewkit.explain(joined)
+
+
+def test_hot_placeholders_on_either_side_are_named(facts, dimension):
+    for left, right in ((facts, dimension), (dimension, facts)):
+        text = skewkit.explain(skewkit.skew_join(left, right, "k", strategy="salt"))
+        assert "note       0 may stand for no value" in text
+        assert re.search(r"\n +0 .*\(a placeholder\?\)", text), text
+
+
 def test_column_order_and_duplicate_names(facts, dimension):
     left = facts.select("v", "s", "k").withColumn("name", F.lit("left"))
     joined = skewkit.skew_join(left, dimension, "k", "left", strategy="salt")
