@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-from skewkit.spark.columns import Node, node_of
+from skewkit.spark.columns import Node, node_of, unread_because
 from skewkit.spark.keys import quoted
 from skewkit.spark.sqltext import NotUnderstood, SqlCall, read_sql
 
@@ -80,7 +80,7 @@ def _read(column: Column, known: Container[str]) -> Reading:
         return Reading((), lambda names: column)
     if node.over is None:
         what = f"the column {node.name}" if node.name else f"{column}"
-        raise NotUnderstood(f"{what} is read outside of an aggregate")
+        raise NotUnderstood(unread_because(column) or f"{what} is read outside of an aggregate")
     inner = [_read(child, known) for child in node.children]
     if node.kind == "call" and not any(part.calls for part in inner):
         raise NotUnderstood(f"{node.name} is not in the split table")

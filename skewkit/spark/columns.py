@@ -36,6 +36,13 @@ def node_of(column: Column) -> Node:
         return Node("other")
 
 
+def unread_because(column: Column) -> str | None:
+    """Return why a Column cannot be looked into, where it is Spark's version and not the Column."""
+    if is_connect(column) or VERSION >= (4, 0):
+        return None
+    return "Spark 3.5 does not show which functions a Column calls, which Spark 4.0 and later do"
+
+
 @dataclass(frozen=True)
 class Call:
     """A function's call as it stands in a Column: `name(arguments)`, with its alias; `count(*)` has no arguments."""
