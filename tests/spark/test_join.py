@@ -355,6 +355,15 @@ def test_column_order_and_duplicate_names(facts, dimension):
     assert_same_rows(skewkit.skew_join(doubled, dimension, "k", strategy="salt"), doubled.join(dimension, "k"))
 
 
+@pytest.mark.parametrize("how", ["left", "right"])
+def test_keys_stay_themselves_beside_columns_that_share_a_name(skewed, how):
+    left, right = skewed(300).select("v", "v", "k").alias("a"), skewed(300).selectExpr("v AS w", "k").alias("b")
+    joined, plain = skewkit.skew_join(left, right, "k", how, strategy="salt"), left.join(right, "k", how)
+    assert joined.schema == plain.schema
+    picks = [left["k"], right["k"], right["w"], "a.k", "b.k"]
+    assert_same_rows(joined.select(*picks), plain.select(*picks))
+
+
 def test_helper_names_do_not_clash(facts, dimension):
     left = facts.withColumn("_skew_hash", F.lit(1)).withColumn("_SKEW_l_packed", F.col("v"))
     right = dimension.withColumn("_skew_heavy", F.lit(2)).withColumn("_skew_r_key0", F.lit(3))
