@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from importlib import resources
-from importlib.resources.abc import Traversable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from pyspark.sql import SparkSession
 
 from skewkit.errors import EnvironmentProblem, UnsupportedError
 from skewkit.spark.compat import has_sql_functions
+
+if TYPE_CHECKING:
+    from importlib.resources.abc import Traversable  # Python 3.11 and later have it there
 
 
 def register(spark: SparkSession) -> list[str]:

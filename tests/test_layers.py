@@ -36,7 +36,8 @@ PURE = (*(name for names in LAYERS[: LEVEL["spark"]] for name in names), "simula
 
 NEEDED_AT_RUN_TIME = {"numpy", "mmh3"}  # the dependencies of the wheel
 NOT_WITHOUT_EXTRAS = ("pyspark", "delta", "py4j", "pandas", "pyarrow", "matplotlib", "grpc", "numba", "llvmlite")
-ONLY_IN_COMPAT = {"_jc", "_jvm", "_jsc", "_jsparkSession"}
+CLASSIC = {"_jc", "_jvm", "_jsc", "_jsparkSession"}
+ABOUT_CLASSIC = ("skewkit.spark.compat", "skewkit.spark.columns")
 NEVER = {"_jdf", "rdd", "rand", "randn"}
 NO_CALLS = {"print", "rand", "randn"}
 RAND_IN_SQL = re.compile(r"\brandn?\s*\(", re.IGNORECASE)
@@ -154,7 +155,7 @@ def banned_errors(module: str, source: str) -> list[str]:
     """Return the things that no module may do, with their lines."""
     tree = ast.parse(source)
     skip = docstrings(tree)
-    never = NEVER if module == "skewkit.spark.compat" else NEVER | ONLY_IN_COMPAT
+    never = NEVER if module in ABOUT_CLASSIC else NEVER | CLASSIC
     found = []
     for node in ast.walk(tree):
         what = None
@@ -355,6 +356,7 @@ def test_banned_errors_finds(source):
         ("skewkit.spark.route", "# df._jdf, rand()\nx = 'operand (1)'"),
         ("skewkit.spark.route", "pprint(1); logger.info('a'); rng.random(); 'grand total'"),
         ("skewkit.spark.compat", "spark._jvm; hasattr(column, '_jc')"),
+        ("skewkit.spark.columns", "spark._jvm; hasattr(column, '_jc')"),
     ],
 )
 def test_banned_errors_lets_pass(module, source):

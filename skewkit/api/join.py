@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -24,6 +25,7 @@ from skewkit.plan.choice import Choice
 from skewkit.plan.joinrules import Side
 from skewkit.plan.profile import KeyProfile
 from skewkit.plan.rehash import rehashed
+from skewkit.spark.compat import is_column
 from skewkit.spark.frames import remember
 from skewkit.spark.joining import broadcast_head, salted
 from skewkit.spark.joinsides import JoinKeys
@@ -64,8 +66,9 @@ def skew_join(
       its hot keys stay whole. With a residual condition, rows that the join keeps are not copied at all.
     * Rows whose null matches nothing are left out early or, where the join keeps them, spread.
     * Other columns stay the very same ones, so `left["x"]` and aliases work on the result as after a join; only
-      on Connect `broadcast_head` hides them. By name, the keys that do not show are hidden as Spark hides them. Only
-      in an inner join of a right frame with columns that cannot be null, `right["k"]` is gone.
+      on Connect `broadcast_head` hides them. By name, the keys that do not show are hidden as Spark hides them, but
+      `broadcast_head` has no hidden keys, an inner join none of a right frame with columns that cannot be null, and
+      a join of a frame with itself none of its own: there `right["k"]` (in a right join `left["k"]`) is gone.
     * Where a broadcast or the data's evenness makes plain Spark right, its plan is returned (`strategy="auto"`).
 
     Args:
@@ -153,5 +156,5 @@ def _how(how: str) -> str:
 
 
 def _on_text(on: Any) -> str:
-    parts = [on] if isinstance(on, str | Column) else list(on)
-    return ", ".join(str(part) for part in parts)
+    parts = [on] if isinstance(on, str) or is_column(on) else list(on)
+    return ", ".join(re.sub(r"^Column<'(.*)'>$", r"\1", str(part), flags=re.DOTALL) for part in parts)

@@ -9,7 +9,7 @@ from skewkit.api.joinsides import Sides
 from skewkit.api.looks import Looked, look_at
 from skewkit.errors import UnsupportedError
 from skewkit.options import Settings
-from skewkit.plan.adaptive import adaptive_note
+from skewkit.plan.adaptive import adaptive_note, threshold_of
 from skewkit.plan.choice import Choice, JoinOptions, choose_join, cold_reason, hot_reason
 from skewkit.plan.grid import Grid
 from skewkit.plan.joinplan import JoinPlan, join_plan
@@ -57,8 +57,9 @@ def decide(asked: Asked, sides: Sides, physical: str) -> Choice:
     chosen, reason = _strategy(asked, sides, plan, left, right)
     notes = (_adaptive(asked, sides, plan, physical), *stale_note(left, asked.partitions))
     # A look may know the heavy keys of a cold join by their hashes only: nothing to show.
-    shown = None if any(None in h.key for h in left.heavy) else left
-    choice = Choice(asked.title, chosen, reason, shown, plan.keys, plan, notes=notes)
+    nameless = any(None in h.key for profile in (left, right) if profile is not None for h in profile.heavy)
+    shown = (None, None) if nameless else (left, right)
+    choice = Choice(asked.title, chosen, reason, shown[0], plan.keys, plan, notes=notes, other=shown[1])
     if chosen != "broadcast_head":
         return choice
     head = plan.head(asked.settings.broadcast_rows)
@@ -166,8 +167,11 @@ def _adaptive(asked: Asked, sides: Sides, plan: JoinPlan, physical: str) -> str:
     read = conf_reader(sides.left.frame.sparkSession)
     names = ("spark.sql.adaptive.enabled", "spark.sql.adaptive.skewJoin.enabled")
     enabled = all((read(name) or "true") == "true" for name in names)
-    most = [max((_rows(grid, s) for grid in plan.grids), default=0.0) * sides.widths.of(s) for s in SIDES]
-    return adaptive_note(asked.rules.how, _hot_sides(plan), physical, max(most), enabled=enabled)
+    sizes = [max((_rows(grid, s) for grid in plan.grids), default=0.0) * sides.widths.of(s) for s in SIDES]
+    # Nobody knows how many rows a key has that the user named.
+    most = 0.0 if asked.left is not None and asked.left.named else max(sizes)
+    threshold = threshold_of(read("spark.sql.adaptive.skewJoin.skewedPartitionThresholdInBytes"))
+    return adaptive_note(asked.rules.how, _hot_sides(plan), physical, most, enabled=enabled, threshold=threshold)
 
 
 def _rows(grid: Grid, side: Side) -> float:

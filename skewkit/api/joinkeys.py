@@ -9,12 +9,15 @@ from typing import Any
 
 from pyspark.errors import AnalysisException
 from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
 
 from skewkit.errors import ArgumentError, ArgumentTypeError, KeyTypeError
+from skewkit.spark.columns import node_of, read_call
 from skewkit.spark.comparison import compared_type
-from skewkit.spark.compat import is_column, read_call
+from skewkit.spark.compat import is_column
 from skewkit.spark.joinsides import JoinKeys
 from skewkit.spark.keys import find_keys
+from skewkit.spark.sqlcondition import conjuncts_of, equality_of
 
 
 @dataclass(frozen=True)
@@ -89,20 +92,40 @@ def _conjuncts(condition: Column) -> list[Column]:
     call = read_call(condition)
     if call is not None and call.alias is None and call.name in ("and", "&&"):
         return [part for argument in call.arguments for part in _conjuncts(argument)]
-    return [condition]
+    text = _sql(condition)
+    parts = [] if text is None else conjuncts_of(text)
+    return [F.expr(part) for part in parts] if len(parts) > 1 else [condition]
+
+
+def _sql(condition: Column) -> str | None:
+    """Return the text of a condition that was given to `F.expr`, else None."""
+    node = node_of(condition)
+    return node.name if node.kind == "sql" else None
+
+
+def _compared(condition: Column) -> tuple[Column, Column, bool] | None:
+    """Return both sides of a condition `a = b` or `a <=> b`, and whether null equals null."""
+    text = _sql(condition)
+    if text is not None:
+        found = equality_of(text)
+        return None if found is None else (F.expr(found[0]), F.expr(found[1]), found[2] == "<=>")
+    call = read_call(condition)
+    if call is None or call.alias is not None or call.name not in ("==", "=", "<=>") or len(call.arguments) != 2:
+        return None
+    return *call.arguments, call.name == "<=>"
 
 
 def _equality(left: DataFrame, right: DataFrame, condition: Column) -> _Equality | None:
     """Return the columns that a condition `a = b` or `a <=> b` compares, where one is left's and one is right's."""
-    call = read_call(condition)
-    if call is None or call.alias is not None or call.name not in ("==", "=", "<=>") or len(call.arguments) != 2:
+    sides = _compared(condition)
+    if sides is None:
         return None
-    a, b = call.arguments
+    a, b, null_safe = sides
     homes = [(_has(left, column), _has(right, column)) for column in (a, b)]
     if homes == [(True, False), (False, True)]:
-        return _Equality(a, b, call.name == "<=>")
+        return _Equality(a, b, null_safe)
     if homes == [(False, True), (True, False)]:
-        return _Equality(b, a, call.name == "<=>")
+        return _Equality(b, a, null_safe)
     return None
 
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+from itertools import takewhile
 
 from skewkit.plan.joinrules import SIDES, Side
 
 THRESHOLD = 256 << 20
 """Default of `spark.sql.adaptive.skewJoin.skewedPartitionThresholdInBytes`."""
+_SIZE = re.compile(r"(\d+)\s*([kmgtp]?)i?b?")
 
 _SPLITS: dict[str, tuple[Side, ...]] = {
     "inner": SIDES,
@@ -19,6 +21,9 @@ _SPLITS: dict[str, tuple[Side, ...]] = {
 }
 _JOIN = re.compile(r"(SortMergeJoin|ShuffledHashJoin)")
 _PASSED = re.compile(r"^(?:\*\(\d+\) )?(?:Sort|Filter|Project)\b")
+_ONE_TASK = re.compile(r"\bCoalesce 1\b|\bsplits=1\b")
+_ALONE = "it splits only what was shuffled for this join alone, and the {} side {}"
+_APART = "it cuts a partition only between the tasks that wrote it, and one task writes all rows of the {} side"
 _MADE = (
     (re.compile(r"Aggregate"), "is already grouped by the key"),
     (re.compile(r"Window"), "comes from a window over the key"),
@@ -28,32 +33,56 @@ _MADE = (
 )
 
 
-def adaptive_note(how: str, hot: tuple[Side, ...], physical: str, hot_bytes: float, *, enabled: bool) -> str:
+def threshold_of(conf: str | None) -> int:
+    """Return the bytes from which adaptive execution takes a partition for skewed, from the text of its setting.
+
+    >>> threshold_of("4MB"), threshold_of("268435456b"), threshold_of(None)
+    (4194304, 268435456, 268435456)
+    """
+    found = _SIZE.fullmatch((conf or "").strip().lower())
+    return int(found.group(1)) << 10 * " kmgtp".index(found.group(2) or " ") if found else THRESHOLD
+
+
+def adaptive_note(
+    how: str, hot: tuple[Side, ...], physical: str, hot_bytes: float, *, enabled: bool, threshold: int = THRESHOLD
+) -> str:
     """Return why adaptive execution would not cure the join of this physical plan, or what it needs to do so.
 
-    `hot` are the sides on which keys are hot, `hot_bytes` the estimated bytes of the largest one, uncompressed.
+    `hot` are the sides on which keys are hot, `hot_bytes` the estimated bytes of the largest one, uncompressed, 0
+    where nobody knows; `threshold` is the bytes from which Spark takes a partition for skewed.
 
     >>> adaptive_note("full", ("left",), "", 1e9, enabled=True)
-    'adaptive execution never splits a full join'
+    'adaptive execution would not act: it never splits a full join'
     """
     if not enabled:
         return "adaptive execution is off, so plain Spark splits no partition"
+    reason = _shape_reason(how, hot, physical)
+    if reason is None and 0 < hot_bytes < threshold:
+        reason = (
+            f"it splits partitions from {threshold / (1 << 20):,.0f} MB (compressed) on, and the largest hot key has "
+            f"about {hot_bytes / (1 << 20):,.1f} MB"
+        )
+    if reason is not None:
+        return f"adaptive execution would not act: {reason}"
+    return (
+        f"adaptive execution may split partitions from {threshold / (1 << 20):,.0f} MB on, unless a group-by, window "
+        "or join by the same key follows; it goes by compressed bytes, not by rows or output, and never names the key"
+    )
+
+
+def _shape_reason(how: str, hot: tuple[Side, ...], physical: str) -> str | None:
+    """Return why the join's type or its sides rule adaptive execution out, or None."""
     if not _SPLITS[how]:
-        return f"adaptive execution never splits a {how} join"
+        return f"it never splits a {how} join"
     for side in hot:
         if side not in _SPLITS[how]:
-            return f"adaptive execution never splits the {side} side of a {how} join"
-    for side, reason in _sides_made(physical).items():
-        return f"adaptive execution splits only what was shuffled for this join alone, and the {side} side {reason}"
-    if hot_bytes < THRESHOLD:
-        return (
-            f"adaptive execution splits partitions from {THRESHOLD >> 20} MB (compressed) on, and the largest hot key "
-            f"has about {hot_bytes / (1 << 20):,.1f} MB; it never names the key"
-        )
-    return (
-        "adaptive execution may split this join, unless a group-by, window or join by the same key follows; "
-        "it goes by compressed bytes, not by rows or output, and never names the key"
-    )
+            return f"it never splits the {side} side of a {how} join"
+    made = _sides_made(physical)
+    for side, reason in made.items():
+        if reason != _APART:
+            return _ALONE.format(side, reason)
+    one = next((side for side in hot if made.get(side) == _APART), None)
+    return None if one is None else _APART.format(one)
 
 
 def _sides_made(physical: str) -> dict[Side, str]:
@@ -74,13 +103,19 @@ def _sides_made(physical: str) -> dict[Side, str]:
 
 
 def _made(subtree: list[str]) -> str | None:
-    for line in subtree:
+    for at, line in enumerate(subtree):
         if _PASSED.match(line):
             continue
         if "Exchange" in line and "REPARTITION" not in line:
-            return None
+            return _APART if _from_one_task(subtree[at + 1 :]) else None
         return next((reason for pattern, reason in _MADE if pattern.search(line)), None)
     return None
+
+
+def _from_one_task(subtree: list[str]) -> bool:
+    """Whether what is below a shuffle runs in one task."""
+    before = takewhile(lambda line: "Exchange" not in line, subtree)
+    return any(_ONE_TASK.search(line) for line in before)
 
 
 def _depth(line: str) -> int:

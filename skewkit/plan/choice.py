@@ -15,7 +15,10 @@ from skewkit.plan.profile import KeyProfile
 
 @dataclass(frozen=True)
 class Choice:
-    """The chosen strategy with its reason, the profile and plan it rests on, and notes for the reader."""
+    """The chosen strategy with its reason, the profile and plan it rests on, and notes for the reader.
+
+    A join rests on two profiles, of its left side and, in `other`, of its right side.
+    """
 
     operator: str
     strategy: str
@@ -25,6 +28,7 @@ class Choice:
     join: JoinPlan | None = None
     head: Head | None = None
     notes: tuple[str, ...] = ()
+    other: KeyProfile | None = None
 
 
 def cold_reason(plan: KeyPlan, profile: KeyProfile, settings: Settings) -> str | None:

@@ -6,6 +6,7 @@ from skewkit.plan.choice import Choice
 from skewkit.plan.joinplan import JoinPlan
 from skewkit.plan.joinrules import opposite
 from skewkit.plan.keyplan import KeyPlan
+from skewkit.plan.placeholders import placeholder_note
 from skewkit.plan.profile import key_text
 
 _SHOWN = 8
@@ -16,10 +17,18 @@ def choice_text(choice: Choice) -> str:
     lines = [choice.operator, f"  strategy   {choice.strategy}: {choice.reason}"]
     if choice.plan is not None and choice.strategy != "native":
         lines += _plan_lines(choice)
+        lines += [f"  note       {note}" for note in _placeholders(choice)]
     lines += [f"  note       {note}" for note in choice.notes]
-    if choice.profile is not None and not choice.profile.named:
-        lines += ["  profile    " + str(choice.profile).replace("\n", "\n           ")]
+    labels = ("profile", "") if choice.other is None else ("left", "right")
+    for label, profile in zip(labels, (choice.profile, choice.other), strict=True):
+        if profile is not None and not profile.named:
+            lines += [f"  {label:11}" + str(profile).replace("\n", "\n           ")]
     return "\n".join(lines)
+
+
+def _placeholders(choice: Choice) -> tuple[str, ...]:
+    keys = [heavy.key for heavy in choice.plan.heavy] if choice.plan is not None else []
+    return placeholder_note(keys, join=choice.join is not None)
 
 
 def plan_text(plan: KeyPlan) -> str:
@@ -28,7 +37,8 @@ def plan_text(plan: KeyPlan) -> str:
     mean = sum(plan.loads) / plan.partitions
     return "\n".join(
         [
-            f"{plan.scheme}, {plan.partitions} partitions, {len(plan.heavy)} heavy keys in {pieces} pieces",
+            f"{plan.scheme}, {plan.partitions} partitions, {_many(len(plan.heavy), 'heavy key')} in "
+            f"{_many(pieces, 'piece')}",
             f"expected load: mean {mean:,.0f}, greatest {plan.straggler:.2f} times the mean, "
             f"plain Spark {plan.native_straggler:.2f} times"
             if mean > 1
@@ -49,7 +59,7 @@ def _plan_lines(choice: Choice) -> list[str]:
         return [
             f"  heavy      {keys or 'none'}",
             f"             {choice.head.share:.1%} of the {side} rows (kept nulls included) are not shuffled at all,",
-            f"             but joined to a broadcast of about {choice.head.rows:,.0f} {other} rows",
+            f"             but joined to a broadcast of some {_many(choice.head.rows, f'{other} row')}",
             "  cost       both frames are read twice",
         ]
     lines = ["  plan       " + plan_text(plan).replace("\n", "\n             ")]
@@ -58,6 +68,16 @@ def _plan_lines(choice: Choice) -> list[str]:
     if choice.join is not None and choice.strategy == "salt" and choice.join.grids:
         lines += _grid_lines(choice.join)
     return lines
+
+
+def _many(number: float, noun: str) -> str:
+    """Return a number with its noun.
+
+    >>> _many(1, "key"), _many(1200.4, "row")
+    ('1 key', '1,200 rows')
+    """
+    text = f"{number:,.0f}"
+    return f"{text} {noun}" if text == "1" else f"{text} {noun}s"
 
 
 def _parts_text(parts: tuple[tuple[int, float], ...]) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import decimal
 import math
+from collections.abc import Iterable
 
 _WORDS = frozenset(
     [
@@ -38,6 +39,7 @@ _WORDS = frozenset(
         "999999",
     ]
 ) | {"", "not available", "not set", "no value"}
+_SHOWN = 8
 _NUMBERS = frozenset({0, -1, 999, 9999, 99999, 999999, -999, -9999})
 _DATES = frozenset(datetime.date(*day) for day in ((1, 1, 1), (1900, 1, 1), (1970, 1, 1), (9999, 12, 31)))
 
@@ -59,3 +61,19 @@ def is_placeholder(value: object) -> bool:
     if isinstance(value, datetime.datetime):
         return value.date() in _DATES
     return isinstance(value, datetime.date) and value in _DATES
+
+
+def placeholder_note(keys: Iterable[tuple[object, ...]], *, join: bool) -> tuple[str, ...]:
+    """Return a note on those of the hot keys that look as if they stood for no value, or none.
+
+    >>> placeholder_note([("",), ("ACME",), (0,)], join=True)
+    ("'' and 0 may stand for no value: made null before the join (nullif), they would match nothing and be spread",)
+    >>> placeholder_note([("ACME",)], join=True)
+    ()
+    """
+    found = list(dict.fromkeys(repr(value) for key in keys for value in key if is_placeholder(value)))
+    if not found:
+        return ()
+    shown = " and ".join(filter(None, (", ".join(found[:-1][:_SHOWN]), found[-1])))
+    cure = "made null before the join (nullif), they would match nothing and be spread"
+    return (f"{shown} may stand for no value: {cure if join else 'are these rows wanted at all?'}",)

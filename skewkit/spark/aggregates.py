@@ -17,7 +17,7 @@ from pyspark.sql.types import ArrayType, DataType, StructType
 
 from skewkit.plan.keyplan import KeyPlan
 from skewkit.spark.calls import AggregateCall, Reading
-from skewkit.spark.compat import node_of
+from skewkit.spark.columns import node_of
 from skewkit.spark.grouping import Placed, placed
 from skewkit.spark.keys import Keys, has_fixed_hash
 from skewkit.spark.route import element

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-from skewkit.spark.compat import Node, node_of, udf_arguments
+from skewkit.spark.columns import Node, node_of, unread_because
 from skewkit.spark.keys import quoted
 from skewkit.spark.sqltext import NotUnderstood, SqlCall, read_sql
+from skewkit.spark.udfs import udf_arguments
 
 Names = Sequence[str]
 Udf = Callable[..., Column]
@@ -86,10 +87,10 @@ def _read(column: Column, known: Container[str], udfs: Sequence[Udf]) -> Reading
     if node.kind == "constant":
         return Reading((), lambda names: column)
     if node.kind == "other":
-        raise NotUnderstood(f"{column} is no aggregate of Spark's own, nor one with a merge")
+        raise NotUnderstood(unread_because(column) or f"{column} is no aggregate of Spark's own, nor one with a merge")
     if node.over is None:
         what = f"the column {node.name}" if node.name else f"{column}"
-        raise NotUnderstood(f"{what} is read outside of an aggregate")
+        raise NotUnderstood(unread_because(column) or f"{what} is read outside of an aggregate")
     inner = [_read(child, known, udfs) for child in node.children]
     if node.kind == "call" and not any(part.calls for part in inner):
         raise NotUnderstood(f"{node.name} is not in the split table")

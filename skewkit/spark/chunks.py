@@ -215,7 +215,9 @@ def _series(table: Table, how: Chunking) -> list[Any]:
         from pyspark.sql.pandas.serializers import ArrowStreamPandasSerializer
 
         old: Any = ArrowStreamPandasSerializer
-        convert = old(how.timezone, True).arrow_to_pandas
+        # The third, of Spark 4.1 alone, is about conversions to Arrow.
+        settings = (how.timezone, True, False)[: len(inspect.signature(old).parameters)]
+        convert = old(*settings).arrow_to_pandas
         numbered = "idx" in inspect.signature(convert).parameters
         return [convert(column, i) if numbered else convert(column) for i, column in enumerate(table.columns)]
     new: Any = ArrowBatchTransformer.to_pandas

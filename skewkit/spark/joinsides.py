@@ -65,28 +65,20 @@ def sides_of(left: DataFrame, right: DataFrame, keys: JoinKeys, how: str, names:
     if keys.using is None:
         return Sides(left, right, keys.left, keys.right, lambda joined: joined)
     l_helpers, r_helpers = ([names(f"{side}_key{i}") for i in range(len(keys.using))] for side in ("l", "r"))
+    using = keys.using
     if how in ("right", "full"):
-        l_frame = _hidden(left, keys.using, l_helpers)
-        l_keys = keys.left.renamed(l_helpers)
+        l_frame, l_keys = _hidden(left, using, l_helpers), keys.left.renamed(l_helpers)
     else:
-        l_frame, l_keys = _keys_first(left, keys.using, names), keys.left
+        l_frame, l_keys = _keys_first(left, using), keys.left
+    if how == "right":
+        return Sides(l_frame, right, l_keys, keys.right, lambda joined: _keys_first(joined.drop(*l_helpers), using))
     # To hide a key makes its frame's columns nullable; an outer join does so anyway.
-    nullable = all(field.nullable for field in right.schema.fields)
-    may_hide = how in ("left", "full") or (how in ("inner", "right") and nullable)
-    if how == "right" and not may_hide:
-        r_frame, r_keys = right, keys.right
-    else:
-        hide = _hidden if may_hide else _renamed
-        r_frame, r_keys = hide(right, keys.using, r_helpers), keys.right.renamed(r_helpers)
+    may_hide = how in ("left", "full") or (how == "inner" and all(field.nullable for field in right.schema.fields))
+    r_frame, r_keys = (_hidden if may_hide else _renamed)(right, using, r_helpers), keys.right.renamed(r_helpers)
 
     def finish(joined: DataFrame) -> DataFrame:
-        if how == "right" and not may_hide:
-            return _keys_first(joined.drop(*l_helpers), keys.using or (), names)
-        if how == "right":
-            shown = [F.col(h).alias(_actual(right, name)) for h, name in zip(r_helpers, keys.using or (), strict=True)]
-            return joined.select(*shown, "*").drop(*l_helpers, *r_helpers)
         if how == "full":
-            triples = zip(l_helpers, r_helpers, keys.using or (), strict=True)
+            triples = zip(l_helpers, r_helpers, using, strict=True)
             shown = [F.coalesce(F.col(a), F.col(b)).alias(_actual(left, name)) for a, b, name in triples]
             return joined.select(*shown, "*").drop(*l_helpers, *r_helpers)
         return joined.drop(*r_helpers)
@@ -105,25 +97,27 @@ def _hidden(df: DataFrame, using: Sequence[str], helpers: Sequence[str]) -> Data
 
     Only a join by name makes Spark hide columns: a full one with an empty frame, which the optimizer takes away.
     """
-    nothing = df.select(*(F.col(quoted(name)) for name in using)).schema
-    empty = df.sparkSession.range(1).where(F.lit(False))
-    columns = [F.lit(None).cast(field.dataType).alias(name) for field, name in zip(nothing.fields, using, strict=True)]
-    return _renamed(df.join(empty.select(*columns), list(using), "full"), using, helpers)
+    return _renamed(df.join(_no_keys(df, using), list(using), "full"), using, helpers)
 
 
 def _actual(df: DataFrame, name: str) -> str:
     return next((c for c in df.columns if c == name), next(c for c in df.columns if c.lower() == name.lower()))
 
 
-def _keys_first(df: DataFrame, using: Sequence[str], names: Names) -> DataFrame:
+def _keys_first(df: DataFrame, using: Sequence[str]) -> DataFrame:
+    """Return the frame with its keys first, and every column the very same one as before."""
     actual = [_actual(df, name) for name in using]
     if df.columns[: len(actual)] == actual:
         return df
     if len({name.lower() for name in df.columns}) == len(df.columns):
         rest = [name for name in df.columns if name not in actual]
         return df.select(*(F.col(quoted(name)) for name in (*actual, *rest)))
-    # Some other columns share a name and cannot be selected by it: move the keys alone.
-    moved = [names(f"moved{i}") for i in range(len(actual))]
-    df = _renamed(df, actual, moved)
-    keys = [F.col(helper).alias(name) for name, helper in zip(actual, moved, strict=True)]
-    return df.select(*keys, "*").drop(*moved)
+    # Some other columns share a name and cannot be selected by it: a join by name puts the keys first, too.
+    return _no_keys(df, using).join(df, list(using), "right")
+
+
+def _no_keys(df: DataFrame, using: Sequence[str]) -> DataFrame:
+    """Return a frame that has the keys of a frame, under the names in `using`, and no row."""
+    fields = df.select(*(F.col(quoted(name)) for name in using)).schema.fields
+    columns = [F.lit(None).cast(field.dataType).alias(name) for field, name in zip(fields, using, strict=True)]
+    return df.sparkSession.range(1).where(F.lit(False)).select(*columns)

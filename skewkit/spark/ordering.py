@@ -11,7 +11,8 @@ from pyspark.sql import functions as F
 from skewkit.errors import ArgumentError, ArgumentTypeError
 from skewkit.plan.keyplan import KeyPlan
 from skewkit.plan.windowplan import Cut, Order
-from skewkit.spark.compat import is_column, read_name, read_sorting
+from skewkit.spark.columns import read_name, read_sorting
+from skewkit.spark.compat import is_column
 from skewkit.spark.keys import Keys, Names, find_keys, quoted
 from skewkit.spark.profiling import SEED
 from skewkit.spark.route import element, with_heavy_index

@@ -61,14 +61,16 @@ class SqlReading:
 
 
 @dataclass(frozen=True)
-class _Token:
+class Token:
+    """A word, number, text, name in backticks or sign of a SQL text, in lower case, and where it stands."""
+
     kind: str
     word: str
     start: int
     end: int
 
 
-Tokens = Sequence[_Token]
+Tokens = Sequence[Token]
 
 
 def read_sql(source: str, known: Container[str]) -> SqlReading:
@@ -83,8 +85,7 @@ def read_sql(source: str, known: Container[str]) -> SqlReading:
     >>> reading.finish(["r0", "r1"])
     '`r0` / `r1` + 1 AS x'
     """
-    found = [m for m in _TOKEN.finditer(source) if m.lastgroup != "space"]
-    tokens = [_Token(m.lastgroup or "", m.group().lower(), m.start(), m.end()) for m in found]
+    tokens = tokens_of(source)
     calls: list[SqlCall] = []
     pieces: list[str] = []
     at, done = 0, 0
@@ -108,6 +109,16 @@ def read_sql(source: str, known: Container[str]) -> SqlReading:
     return SqlReading(tuple(calls), finish)
 
 
+def tokens_of(source: str) -> list[Token]:
+    """Return the tokens of a SQL text, without spaces and comments.
+
+    >>> [token.word for token in tokens_of("A.k = 'X' -- why")]
+    ['a', '.', 'k', '=', "'x'"]
+    """
+    found = [m for m in _TOKEN.finditer(source) if m.lastgroup != "space"]
+    return [Token(m.lastgroup or "", m.group().lower(), m.start(), m.end()) for m in found]
+
+
 def _is(tokens: Tokens, at: int, *words: str) -> bool:
     """Return whether these words begin at a token."""
     return [token.word for token in tokens[at : at + len(words)]] == list(words)
@@ -126,7 +137,7 @@ def _check_outside(tokens: Tokens, at: int) -> None:
 
 def _call(source: str, tokens: Tokens, at: int) -> tuple[SqlCall, int]:
     """Return the call whose name is at `at`, and the token that follows it."""
-    name, end = tokens[at].word, _closing(tokens, at + 1)
+    name, end = tokens[at].word, closing(tokens, at + 1)
     inside = tokens[at + 2 : end]
     if {"select", "ignore", "respect", "=>"} & {token.word for token in inside}:
         raise NotUnderstood(f"this form of {name} {_LEFT_TO_SPARK}")
@@ -140,37 +151,38 @@ def _call(source: str, tokens: Tokens, at: int) -> tuple[SqlCall, int]:
     order: list[tuple[str, str]] = []
     condition = None
     if _is(tokens, at, "within", "group", "(", "order", "by"):
-        end = _closing(tokens, at + 2)
+        end = closing(tokens, at + 2)
         order = [_sorted(source, item) for item in _items(tokens[at + 5 : end])]
         at = end + 1
     if _is(tokens, at, "filter", "(", "where"):
-        end = _closing(tokens, at + 1)
-        condition = _text(source, tokens[at + 3 : end])
+        end = closing(tokens, at + 1)
+        condition = text_of(source, tokens[at + 3 : end])
         at = end + 1
-    arguments = tuple(_text(source, item) for item in items)
+    arguments = tuple(text_of(source, item) for item in items)
     return SqlCall(name, arguments, tuple(map(_is_constant, items)), distinct, tuple(order), condition), at
 
 
-def _closing(tokens: Tokens, at: int) -> int:
+def closing(tokens: Tokens, at: int) -> int:
     """Return where the bracket that opens at `at` is closed."""
     depth = 0
     for i in range(at, len(tokens)):
-        depth += _deeper(tokens[i])
+        depth += deeper(tokens[i])
         if depth == 0:
             return i
     raise NotUnderstood("a bracket in a SQL expression is not closed")
 
 
-def _deeper(token: _Token) -> int:
+def deeper(token: Token) -> int:
+    """Return 1 for a bracket that opens, -1 for one that closes, else 0."""
     return (token.word in ("(", "[")) - (token.word in (")", "]"))
 
 
 def _items(tokens: Tokens) -> list[Tokens]:
     """Return the items of a list, cut at the commas outside of brackets."""
-    items: list[list[_Token]] = [[]]
+    items: list[list[Token]] = [[]]
     depth = 0
     for token in tokens:
-        depth += _deeper(token)
+        depth += deeper(token)
         if token.word == "," and depth == 0:
             items.append([])
         else:
@@ -181,13 +193,13 @@ def _items(tokens: Tokens) -> list[Tokens]:
 def _sorted(source: str, item: Tokens) -> tuple[str, str]:
     """Return an item of ORDER BY as its expression and how it is sorted.
 
-    >>> _sorted("a desc", [_Token("word", "a", 0, 1), _Token("word", "desc", 2, 6)])
+    >>> _sorted("a desc", [Token("word", "a", 0, 1), Token("word", "desc", 2, 6)])
     ('a', 'desc')
     """
     end = len(item)
     while end > 1 and item[end - 1].word in ("asc", "desc", "nulls", "first", "last"):
         end -= 1
-    return _text(source, item[:end]), _text(source, item[end:])
+    return text_of(source, item[:end]), text_of(source, item[end:])
 
 
 def _is_constant(tokens: Tokens) -> bool:
@@ -198,5 +210,6 @@ def _is_constant(tokens: Tokens) -> bool:
     )
 
 
-def _text(source: str, tokens: Tokens) -> str:
+def text_of(source: str, tokens: Tokens) -> str:
+    """Return the text from the first token to the last."""
     return source[tokens[0].start : tokens[-1].end] if tokens else ""

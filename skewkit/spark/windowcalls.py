@@ -9,7 +9,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from skewkit.plan.windowsplit import RANKING, SHIFTS, VALUES, WindowCall, plain_name
-from skewkit.spark.compat import read_call, read_literal
+from skewkit.spark.columns import read_call, read_literal, unread_because
 from skewkit.spark.keys import Names, quoted
 from skewkit.spark.ordering import plain_name as column_name
 
@@ -32,7 +32,7 @@ def read_function(df: DataFrame, result: str, column: Column) -> Function | str:
     """Return a function as it was called, or the reason why only Spark can read it."""
     call = read_call(column)
     if call is None:
-        return f"{result} is not a plain call of a window function"
+        return unread_because(column) or f"{result} is not a plain call of a window function"
     if call.distinct:
         return f"{call.name}(distinct) is no window function"
     name = plain_name(call.name)

@@ -223,3 +223,16 @@ def test_adaptive_execution_by_type_of_join():
         assert f"never splits the {side} side" in adaptive_note(how, (side,), "", 1e9, enabled=True)
     assert "may split" in adaptive_note("inner", ("left",), "", 1e9, enabled=True)
     assert "is off" in adaptive_note("inner", ("left",), "", 1e9, enabled=False)
+
+
+@pytest.mark.parametrize("source", ["Coalesce 1", "Range (0, 9, step=1, splits=1)"])
+def test_adaptive_execution_never_cuts_what_one_task_writes(source):
+    physical = PHYSICAL.format(left="Exchange hashpartitioning(k#1L, 8), ENSURE_REQUIREMENTS").replace("Scan", source)
+    for hot, note in ((("left",), "one task writes all rows of the left side"), (("right",), "may split")):
+        assert note in adaptive_note("inner", hot, physical, 1e9, enabled=True)
+
+
+def test_adaptive_execution_goes_by_the_threshold_of_the_session():
+    for threshold, note in ((1 << 20, "may split partitions from 1 MB on"), (8 << 20, "from 8 MB (compressed) on")):
+        assert note in adaptive_note("inner", ("left",), "", 4e6, enabled=True, threshold=threshold)
+    assert "largest hot key" not in adaptive_note("inner", ("left",), "", 0.0, enabled=True)

@@ -320,6 +320,32 @@ def test_a_chain_of_three_skew_joins_on_different_keys(facts, dimension):
     assert_same_rows(joined.withColumn("r", F.rank().over(window)), plain.withColumn("r", F.rank().over(window)))
 
 
+SQL = {
+    "a.k = b.k": "salt",
+    "(a.k <=> b.k) AND a.v % 3 = b.k % 3": "salt",
+    "a.k = b.k AND (a.v BETWEEN 1 AND 900 AND b.name <> 'x = y AND z')": "salt",
+    "a.k + 1 == b.k + 1 AND CASE WHEN a.v > 2 AND b.k = 0 THEN a.v % 2 = 0 ELSE true END": "salt",
+    "a.k = b.k AND a.v > 3 OR a.v = b.k": "native",
+    "NOT a.k <> b.k": "native",
+}
+
+
+@pytest.mark.connect
+@pytest.mark.parametrize("on", SQL)
+def test_conditions_in_sql(facts, dimension, on):
+    left, right = facts.alias("a"), dimension.alias("b")
+    joined = skewkit.skew_join(left, right, F.expr(on), "left")
+    assert_same_rows(joined, left.join(right, F.expr(on), "left"))
+    assert f"strategy   {SQL[on]}" in skewkit.explain(joined)
+
+
+def test_hot_placeholders_on_either_side_are_named(facts, dimension):
+    for left, right in ((facts, dimension), (dimension, facts)):
+        text = skewkit.explain(skewkit.skew_join(left, right, "k", strategy="salt"))
+        assert "note       0 may stand for no value" in text
+        assert re.search(r"\n +0 .*\(a placeholder\?\)", text), text
+
+
 def test_column_order_and_duplicate_names(facts, dimension):
     left = facts.select("v", "s", "k").withColumn("name", F.lit("left"))
     joined = skewkit.skew_join(left, dimension, "k", "left", strategy="salt")
@@ -327,6 +353,15 @@ def test_column_order_and_duplicate_names(facts, dimension):
     assert_same_rows(joined, left.join(dimension, "k", "left"))
     doubled = facts.select("v", "v", "k")
     assert_same_rows(skewkit.skew_join(doubled, dimension, "k", strategy="salt"), doubled.join(dimension, "k"))
+
+
+@pytest.mark.parametrize("how", ["left", "right"])
+def test_keys_stay_themselves_beside_columns_that_share_a_name(skewed, how):
+    left, right = skewed(300).select("v", "v", "k").alias("a"), skewed(300).selectExpr("v AS w", "k").alias("b")
+    joined, plain = skewkit.skew_join(left, right, "k", how, strategy="salt"), left.join(right, "k", how)
+    assert joined.schema == plain.schema
+    picks = [left["k"], right["k"], right["w"], "a.k", "b.k"]
+    assert_same_rows(joined.select(*picks), plain.select(*picks))
 
 
 def test_helper_names_do_not_clash(facts, dimension):

@@ -1,0 +1,23 @@
+"""Random joins against plain Spark: rows, schema, column order, and every reference that works after the plain join."""
+
+import pytest
+
+from tests.spark import joinfuzz
+
+FEW = (1029, 1030, 1032, 1034)
+MANY = range(100, 500)
+
+
+@pytest.mark.parametrize("seed", FEW)
+def test_some_random_joins(spark, seed):
+    joinfuzz.run(spark, seed)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(3600)
+def test_many_random_joins(spark):
+    chosen = set()
+    for seed in MANY:
+        chosen.add(joinfuzz.run(spark, seed))
+        spark.catalog.clearCache()
+    assert chosen >= {"native", "salt", "broadcast_head"}
