@@ -8,10 +8,9 @@ from dataclasses import dataclass
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-from skewkit.spark.columns import Node, node_of, unread_because
+from skewkit.spark.columns import Node, node_of, udf_arguments, unread_because
 from skewkit.spark.keys import quoted
 from skewkit.spark.sqltext import NotUnderstood, SqlCall, read_sql
-from skewkit.spark.udfs import udf_arguments
 
 Names = Sequence[str]
 Udf = Callable[..., Column]

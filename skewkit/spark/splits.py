@@ -21,8 +21,8 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import DataType
 
 from skewkit.spark.calls import AggregateCall
+from skewkit.spark.columns import udf_like
 from skewkit.spark.keys import has_fixed_hash
-from skewkit.spark.udfs import udf_like
 
 
 @dataclass(frozen=True)
