@@ -19,7 +19,7 @@ from skewkit.plan.keyplan import KeyPlan
 from skewkit.plan.profile import KeyProfile, key_text, named_heavy
 from skewkit.plan.values import hashable
 from skewkit.plan.windowplan import WindowPlan
-from skewkit.spark.compat import conf_reader, is_column, is_connect, tasks_at_a_time
+from skewkit.spark.compat import VERSION, conf_reader, is_column, is_connect, tasks_at_a_time
 from skewkit.spark.frames import remember
 from skewkit.spark.groupmap import (
     GroupMap,
@@ -33,7 +33,12 @@ from skewkit.spark.ordering import OrderBy, find_order
 from skewkit.spark.profiling import Found
 from skewkit.spark.seen import Seen
 
+_WEIGHT = "spark.sql.execution.arrow.maxBytesPerBatch"
 _BY_NAME = "spark.sql.legacy.execution.pandas.groupedMap.assignColumnsByName"
+_WEIGHED = (
+    f"Spark weighs every row that goes to Python; where rows are small, {_WEIGHT}={(1 << 31) - 1} saves that time "
+    "(docs/speed.md)"
+)
 _FEW_KEYS = 16
 _LEAST_ROWS = 1000
 """A call of a Python function costs about as much as these rows."""
@@ -104,6 +109,8 @@ def _checked(group: Grouping, given: Functions) -> OrderBy | None:
 
 def _in_parts(group: Grouping, found: Found, choice: Choice, plan: KeyPlan, task: GroupMap) -> DataFrame:
     seen = Seen(group.df.select("*", *group.keys.columns)) if group.keys.computed else group.seen
+    if VERSION >= (4, 2) and conf_reader(group.df.sparkSession)(_WEIGHT) is None:
+        choice = noted(choice, _WEIGHED)
     if seen.costly_again is not None:
         frame = apply_in_parts(group.df, group.keys, plan, task, group.salt())
         return remember(frame, noted(choice, f"the frame is computed once, because it {seen.costly_again}"))
