@@ -166,7 +166,7 @@ class AggregatePlan:
         names = self._names(lambda split: split.why or COMBINED.why)
         reasons = [why.format(shown) for why, shown in names.items()]
         cost = "so a hot key costs nothing" if WHOLE.why not in names else "so a hot key cannot be cut"
-        return f"{'; '.join(reasons)}; {cost}"
+        return f"{'; '.join(reasons)}, {cost}"
 
     @property
     def how(self) -> str:
