@@ -101,5 +101,5 @@ def test_explain_says_what_is_cut_by_what(facts):
     assert "collect_list, sum in parts of the hot keys, cut by the hash of the row" in text
     assert "stddev as plain Spark does it" in text
     text = skewkit.explain(skewkit.skew_groupby(facts, "k").agg(F.sum("v"), F.count_distinct("v")))
-    assert "Spark combines sum before the shuffle; Spark spreads count(distinct) by its values; so a hot" in text
+    assert "Spark combines sum before the shuffle; Spark spreads count(distinct) by its values, so a hot" in text
     assert "hot partitions are cut along v: 0 into" in skewkit.explain(window(facts, "v").select(rn=F.row_number()))
