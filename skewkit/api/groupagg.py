@@ -42,7 +42,7 @@ def grouped_aggregates(group: Grouping, exprs: Sequence[Any], merges: Merges | N
     if group.strategy == "auto" and not plan.pays:
         return remember(native, group.native(plan.why_not))
     found = group.measured(values=tuple(plan.values))
-    most_distinct = _MOST_DISTINCT if plan.lists_values else 1.0
+    most_distinct = _MOST_DISTINCT if plan.lists_values else float("inf")
     choice = group.decide(found, most_rows=plan.most_rows or float("inf"), most_distinct=most_distinct)
     if choice.strategy == "native" or choice.plan is None:
         return remember(native, choice)

@@ -51,7 +51,12 @@ class Grouping:
         return measured([(self.seen, self.keys)], self.partitions, self.settings, **wanted)[0]
 
     def decide(
-        self, found: Found, *, divisible: bool = True, most_rows: float = float("inf"), most_distinct: float = 1.0
+        self,
+        found: Found,
+        *,
+        divisible: bool = True,
+        most_rows: float = float("inf"),
+        most_distinct: float = float("inf"),
     ) -> Choice:
         """Plan, and say whether the plan pays; `divisible` says whether a group may be cut.
 

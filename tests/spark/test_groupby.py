@@ -309,6 +309,7 @@ def test_percentiles_are_cut_only_where_values_repeat(spark):
     facts = spark.range(60_000).selectExpr("if(id % 5 < 4, 0, id % 977) AS k", "id AS u", "id % 9001 AS v")
     groups = skewkit.skew_groupby(facts, "k", partitions=8)
     assert "native: the values hardly repeat" in skewkit.explain(groups.agg(F.median("u")))
+    assert "strategy   wrap" in skewkit.explain(groups.agg(F.collect_set("u")))
     repeated = groups.agg(F.median("v").alias("m"))
     assert "strategy   wrap" in skewkit.explain(repeated)
     assert_same_rows(repeated, facts.groupBy("k").agg(F.median("v").alias("m")))
