@@ -64,6 +64,7 @@ def test_hot_groups_in_parts(spark, facts, frame, kind):
         ours = getattr(groups, name)(func, TOTALS, merge=merge)
         assert_same_rows(ours, getattr(df.groupBy("k"), name)(func, TOTALS))
     assert note in skewkit.explain(ours)
+    assert "maxBytesPerBatch=2147483647 saves that time" in skewkit.explain(ours)
 
 
 @pytest.mark.parametrize("frame", FRAMES)

@@ -10,7 +10,7 @@ MANY = range(100, 500)
 
 @pytest.mark.parametrize("seed", FEW)
 def test_some_random_joins(spark, seed):
-    joinfuzz.run(spark, seed)
+    assert joinfuzz.run(spark, seed) in ("salt", "broadcast_head")
 
 
 @pytest.mark.slow

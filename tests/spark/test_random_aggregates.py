@@ -67,7 +67,7 @@ def check(df, seed, strategy="wrap"):
 @pytest.mark.connect
 @pytest.mark.parametrize("seed", [31, 46])
 def test_a_few(facts, seed):
-    check(facts, seed)
+    assert check(facts, seed) == "split"
 
 
 @pytest.mark.slow

@@ -62,7 +62,7 @@ def check(df, seed):
 @pytest.mark.connect
 @pytest.mark.parametrize("seed", [9, 44])
 def test_a_few(facts, seed):
-    check(facts, seed)
+    assert check(facts, seed) == "split"
 
 
 @pytest.mark.slow
