@@ -96,9 +96,10 @@ class SkewGroupedData:
 
         * The rows, names and types are those of plain Spark. Where its order is not fixed (`collect_list`), ours
           is not either.
-        * `collect_list`, `collect_set`, `listagg`, `mode`, `median` and `percentile` are computed in parts for hot
-          keys; every other aggregate of Spark beside them is computed as Spark does it (`skewkit.spark.splits` says
-          how, function by function), inside expressions and with DISTINCT or FILTER, too.
+        * `collect_set`, `mode`, `median` and `percentile` are computed in parts for hot keys; every other aggregate of
+          Spark beside them is computed as Spark does it (`skewkit.spark.splits` says how, function by function),
+          inside expressions and with DISTINCT or FILTER, too. Lists (`collect_list`, `listagg`) alone are cut only
+          where a scheme is asked for: the whole result is in one task in any case.
         * Grouped aggregate UDFs, of pandas or Arrow, are computed in parts for hot keys if `merge` says how the
           results of parts become one: the UDF runs on parts of about `spark.skewkit.groupRows` rows at most, in no
           fixed order, the merge once per hot key on the series of their results. It must return what the UDF would

@@ -21,7 +21,7 @@ from skewkit.spark.columns import node_of
 from skewkit.spark.grouping import Placed, placed
 from skewkit.spark.keys import Keys, has_fixed_hash
 from skewkit.spark.route import element
-from skewkit.spark.splits import COMBINED, WHOLE, Split
+from skewkit.spark.splits import COMBINED, IN_ONE_TASK, WHOLE, Split
 
 
 @dataclass(frozen=True, eq=False)
@@ -165,8 +165,12 @@ class AggregatePlan:
         """Why plain Spark is right where nothing pays."""
         names = self._names(lambda split: split.why or COMBINED.why)
         reasons = [why.format(shown) for why, shown in names.items()]
-        cost = "so a hot key costs nothing" if WHOLE.why not in names else "so a hot key cannot be cut"
-        return f"{'; '.join(reasons)}, {cost}"
+        cost = "costs nothing"
+        if IN_ONE_TASK in names:
+            cost = "would not take less time in parts"
+        if WHOLE.why in names:
+            cost = "cannot be cut"
+        return f"{'; '.join(reasons)}, so a hot key {cost}"
 
     @property
     def how(self) -> str:

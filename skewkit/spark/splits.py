@@ -31,11 +31,11 @@ class Split:
 
     `finish` gets the merged partials and then the arguments after the first that read no column.
 
-    `pays`: the state grows with the group, so that a hot key hurts.
+    `pays`: the state grows with the group, so that a hot key hurts, and parts of it are less work for one task.
     `by_value`: right only if equal values meet in one sub-group, so the salt must be the hash of the inputs.
     `counted`: the partial is over (value, its number of rows), after equal values were counted.
     `each`: every such pair is a partial by itself, and the merge gets those arguments, too.
-    `why`: what Spark does by itself; then there are no partials.
+    `why`: what Spark does by itself where a split does not pay, or where there is none.
     """
 
     partials: tuple[Callable[..., Column], ...] = ()
@@ -51,6 +51,7 @@ class Split:
 COMBINED = Split(why="Spark combines {} before the shuffle")
 DISTINCT = Split(why="Spark spreads {} by its values")
 WHOLE = Split(why="no part of a group can compute {}")
+IN_ONE_TASK = "Spark collects {} before the shuffle, and the whole result is in one task in any case"
 
 
 def _same(function: Callable[[Column], Column]) -> Split:
@@ -107,7 +108,7 @@ def _weighted(pair: Column, share: Column, frequency: Column | None = None) -> C
 
 
 _MEAN = Split((_as_double, F.count), (F.sum, F.sum), _mean)
-_LIST = Split((lambda x, *_: F.collect_list(x),), (_joined,), lambda lists, *_: lists, pays=True)
+_LIST = Split((lambda x, *_: F.collect_list(x),), (_joined,), lambda lists, *_: lists, why=IN_ONE_TASK)
 _LISTAGG = replace(_LIST, finish=_text)
 _PERCENTILE = Split((_pair,), (_weighted,), pays=True, by_value=True, counted=True, each=True)
 
@@ -128,12 +129,13 @@ SPLITS: dict[str, Split] = {
     "bit_and": _same(F.bit_and),
     "bit_or": _same(F.bit_or),
     "bit_xor": _same(F.bit_xor),
-    # States that grow with the group.
+    # States that grow with the group, as do the results.
     "collect_list": _LIST,
     "array_agg": _LIST,
-    "collect_set": Split((F.collect_set,), (_joined,), pays=True, by_value=True),
     "listagg": _LISTAGG,
     "string_agg": _LISTAGG,
+    # States that grow with the group.
+    "collect_set": Split((F.collect_set,), (_joined,), pays=True, by_value=True),
     "mode": Split(
         (lambda x, n, *_: _most_frequent(x, n),),
         (F.min,),
