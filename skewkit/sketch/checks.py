@@ -105,7 +105,10 @@ def non_negative(name: str, values: Sequence[float] | npt.NDArray[Any]) -> Float
     array([1. , 2.5])
     """
     try:
-        array = np.asarray(values, dtype=np.float64)
+        found = np.asarray(values)
+        if found.dtype.kind in "SUMm":
+            raise TypeError(f"found {found.dtype.name}")
+        array = found.astype(np.float64, copy=False)
     except OverflowError as error:
         raise ArgumentError(f"{name} holds an integer beyond all floats; expected finite numbers") from error
     except (TypeError, ValueError) as error:

@@ -243,6 +243,8 @@ def test_nonsense_is_refused_and_changes_nothing(name):
             p.route("a", weight)
         with pytest.raises(ArgumentError, match=r"weights\[0\]"):
             p.route_many(["a"], [weight])
+    with pytest.raises(ArgumentTypeError, match="not a number"):
+        p.route_many(["a", "b"], ["1", "2"])
     with pytest.raises(ArgumentError, match="2 keys and 1 weights"):
         p.route_many(["a", "b"], [1.0])
     with pytest.raises(KeyTypeError):
