@@ -142,10 +142,11 @@ class Partitioner(ABC):
 
         Raises:
             ArgumentError: there is no such worker, or a time is not finite, or `service_time` is negative.
+            ArgumentTypeError: `worker` is not an integer, or a time is not a number.
             KeyTypeError: the key has a type that cannot be hashed.
         """
         if self.learns:
-            if not 0 <= worker < self.workers:
+            if whole_number("worker", worker, least=0) >= self.workers:
                 raise ArgumentError(f"worker is {worker!r}; expected 0..{self.workers - 1}")
             took = real_number("service_time", service_time)
             self._observe(int(worker), hash_key(key, self.seed), took, real_number("now", now, low=-math.inf))
@@ -172,13 +173,14 @@ class Partitioner(ABC):
         Raises:
             UnsupportedError: the scheme has a fixed number of workers (`elastic` is False).
             ArgumentError: `worker` is no worker that was removed.
+            ArgumentTypeError: `worker` is not an integer.
         """
         self._only_elastic()
         if worker is None:
             worker = self.workers
             self.workers += 1
             self._loads.append(0.0)
-        elif worker in self._active or not 0 <= worker < self.workers:
+        elif whole_number("worker", worker, least=0) in self._active or worker >= self.workers:
             removed = sorted(set(range(self.workers)) - set(self._active))
             raise ArgumentError(
                 f"worker is {worker!r}; expected None for a new one, or one of those removed: {removed}"
@@ -193,9 +195,10 @@ class Partitioner(ABC):
         Raises:
             UnsupportedError: the scheme has a fixed number of workers (`elastic` is False).
             ArgumentError: there is no such worker, or it is the last one.
+            ArgumentTypeError: `worker` is not an integer.
         """
         self._only_elastic()
-        if worker not in self._active:
+        if whole_number("worker", worker, least=0) not in self._active:
             raise ArgumentError(f"worker is {worker!r}; expected one of {self._active}")
         if len(self._active) == 1:
             raise ArgumentError(f"worker {worker} is the last one; add another one first")

@@ -48,7 +48,8 @@ def expected_weights(seen: Floats, unit: float) -> Floats:
     """
     if unit <= 0.0:
         return seen.copy()
-    mean, variance = float(seen.mean()) / unit, float(seen.var()) / unit**2
+    messages = seen / unit  # a square of huge weights themselves would be beyond all floats
+    mean, variance = float(messages.mean()), float(messages.var())
     if variance <= mean:  # counts that differ by chance only have a variance equal to their mean
         return np.full(seen.size, mean * unit)
     prior = mean * mean / (variance - mean)  # shape of the gamma distribution, in messages

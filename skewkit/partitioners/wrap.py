@@ -79,7 +79,9 @@ class WrapAround(Sketched):
       (messages of equal weight, one source). So I(m) <= max(I(m) of W-Choices + 1 / m, epsilon + 4.5 / m).
     * Heavy keys have about as many workers as they need: `benchmarks/balance.py` compares pairs with D-Choices.
       Where keys come in bursts (`git_changes`), W-Choices is level at times, and D-Choices never: there pairs may
-      pass those of D-Choices by some percent. A greater `epsilon` saves some of them.
+      pass those of D-Choices by some percent. A greater `epsilon` saves some of them. (No rule can always have
+      both: a key that brings c messages while the mean rises by r needs (c - slack) / r workers at least, slack
+      being the room of all workers when it begins, which is little where all are level.)
     * With several sources the rungs of 2.5 are lower, as what each allows itself adds up at the workers.
 
     With `capacities` the loads of the workers are as these: in all that was said, a load is divided by the

@@ -36,7 +36,7 @@ class Axis:
     Attributes:
         column: name of the column.
         label: what stands at the axis, with the unit.
-        log: whether the scale is logarithmic (what is zero then, is left out).
+        log: whether the scale is logarithmic (down to 0 where some of the values are zero).
         low: column with the lower end of a band around the line, or nothing.
         high: column with its upper end.
     """

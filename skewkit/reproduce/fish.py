@@ -131,7 +131,9 @@ PAPER = Paper(
                     "and W-C are close to FG.",
                     _memories,
                     "Right after a decay any new key passes theta and gets many workers: at low skew FISH by the "
-                    "letter needs more memory than W-C. With `margin=2` a key must first show that it is hot.",
+                    "letter needs more memory than W-C. With `margin=2` a key must first show that it is hot. How "
+                    "many messages a key has (6 with --quick, 50 in full) bounds SG; at high skew few keys come at "
+                    "all, so those that all workers hold weigh more in W-C.",
                 ),
             ),
         ),

@@ -72,7 +72,7 @@ def page(
         "",
         paper.remarks,
         "",
-        f"Measured by `{command}`. What is zero is left out of logarithmic scales.",
+        f"Measured by `{command}`. Logarithmic scales end at 0 where a value is zero.",
         "",
     ]
     for figure in paper.figures:

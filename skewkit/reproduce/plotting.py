@@ -87,6 +87,9 @@ def draw(figure: Figure, rows: Rows, path: Path) -> None:
         ax.set_xlabel(plot.x.label if place + wide >= len(panels) else "")
         for handle, label in zip(*ax.get_legend_handles_labels(), strict=True):
             shown.setdefault(label, handle)
+    for (axis, _, _), ax in zip(panels, grid.flat, strict=False):
+        if axis.log:  # not before all panels are there: they share their limits
+            _by_powers(ax, [float(row[axis.column]) for row in rows])
     canvas.suptitle(figure.title, fontsize=11)
     canvas.legend(
         shown.values(),
@@ -132,8 +135,6 @@ def _panel(ax: Any, plot: Plot, axis: Axis, rows: Rows, series: list[Cell]) -> N
         if len(ticks) <= 7:
             ax.set_xticks(values, [f"{value:g}" for value in values])
             ax.tick_params(axis="x", which="minor", bottom=False, labelbottom=False)
-    if axis.log:
-        ax.set_yscale("log")
     if plot.level is not None:
         ax.axhline(plot.level[0], color="#555555", linestyle=":", linewidth=1.2, label=plot.level[1])
     ax.grid(True, axis="y", color="#dddddd", linewidth=0.6)
@@ -145,13 +146,35 @@ def _panel(ax: Any, plot: Plot, axis: Axis, rows: Rows, series: list[Cell]) -> N
 def _line(ax: Any, plot: Plot, axis: Axis, rows: Rows, label: str, colour: str, marker: str) -> None:
     x = [float(row[plot.x.column]) for row in rows]
     y = [float(row[axis.column]) for row in rows]
-    if axis.log:
-        y = [value if value > 0.0 else math.nan for value in y]
     few = len(x) <= 40
     ax.plot(x, y, label=label, color=colour, marker=marker if few else None, markersize=4, linewidth=1.4)
     if axis.low:
         low, high = ([float(row[column]) for row in rows] for column in (axis.low, axis.high))
         ax.fill_between(x, low, high, color=colour, alpha=0.15, linewidth=0)
+
+
+def _by_powers(ax: Any, values: list[float]) -> None:
+    """Let the y axis go by powers of ten; where some of the values of the figure are zero, down to 0."""
+    from matplotlib.ticker import FuncFormatter, LogFormatter
+
+    least = min((value for value in values if value > 0.0), default=1.0)
+    if min(values, default=1.0) > 0.0:
+        ax.set_yscale("log")
+        ax.yaxis.set_minor_formatter(LogFormatter(minor_thresholds=(2.0, 0.4)))
+    else:
+        level = 10.0 ** math.floor(math.log10(least))
+        ax.set_yscale("symlog", linthresh=level, linscale=0.5)
+        ax.set_ylim(bottom=-0.2 * level)
+    ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _: _power(value)))
+
+
+def _power(value: float) -> str:
+    """Return a power of ten (or 0) as the axes have it.
+
+    >>> _power(0.0), _power(100.0), _power(1e-5)
+    ('0', '100', '$10^{-5}$')
+    """
+    return f"{value:g}" if value == 0.0 or 0.01 <= value <= 1e4 else f"$10^{{{round(math.log10(value))}}}$"
 
 
 def _columns(labels: list[str], width: float) -> int:

@@ -95,12 +95,14 @@ def in_order(events: Iterable[Event], workers: int, active: Sequence[int]) -> li
         active: numbers of those that may get messages.
 
     Raises:
-        ArgumentTypeError: something is no event.
+        ArgumentTypeError: something is no event, or `events` is no list.
         ArgumentError: a worker is named that is not there at that time, or the last one is removed.
 
     >>> in_order([AddWorker(9.0), RemoveWorker(3.0, 0)], 2, [0, 1])
     [RemoveWorker(time=3.0, worker=0), AddWorker(time=9.0, capacity=1.0, worker=2)]
     """
+    if not isinstance(events, Iterable):
+        raise ArgumentTypeError(f"events is {events!r}; expected a list of ChangeCapacity, RemoveWorker or AddWorker")
     listed = list(events)
     for event in listed:
         if not isinstance(event, (ChangeCapacity, RemoveWorker, AddWorker)):

@@ -49,13 +49,21 @@ def real_number(
     """
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, float, np.integer, np.floating)):
         raise ArgumentTypeError(f"{name} is {value!r}; expected a number")
-    number = float(value)
+    number = _as_float(value)
     if not math.isfinite(number) or number < low or number > high or (above and number == low):
         bound = f"{'above' if above else 'at least'} {low:g}"
         if high < math.inf:
             bound += f" and at most {high:g}"
         raise ArgumentError(f"{name} is {value!r}; expected a finite number {bound}")
     return number
+
+
+def _as_float(value: Any) -> float:
+    """Return a number as a float; infinity for an integer beyond all floats."""
+    try:
+        return float(value)
+    except OverflowError:
+        return math.copysign(math.inf, value)
 
 
 def one_of(name: str, value: Any, valid: Sequence[str]) -> str:
@@ -97,7 +105,12 @@ def non_negative(name: str, values: Sequence[float] | npt.NDArray[Any]) -> Float
     array([1. , 2.5])
     """
     try:
-        array = np.asarray(values, dtype=np.float64)
+        found = np.asarray(values)
+        if found.dtype.kind in "SUMm":
+            raise TypeError(f"found {found.dtype.name}")
+        array = found.astype(np.float64, copy=False)
+    except OverflowError as error:
+        raise ArgumentError(f"{name} holds an integer beyond all floats; expected finite numbers") from error
     except (TypeError, ValueError) as error:
         raise ArgumentTypeError(f"{name} holds something that is not a number: {error}") from error
     if array.ndim != 1:

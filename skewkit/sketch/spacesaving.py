@@ -7,6 +7,7 @@ Bounds", TODS 2010 (weights, merging).
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Hashable, Iterator, Sequence
 from heapq import heapify, heappush, heapreplace
 from typing import Any, NamedTuple
@@ -16,6 +17,8 @@ import numpy.typing as npt
 
 from skewkit.errors import ArgumentError, ArgumentTypeError
 from skewkit.sketch.checks import non_negative, real_number, whole_number
+
+_GREATEST = sys.float_info.max
 
 
 class Counter(NamedTuple):
@@ -69,8 +72,13 @@ class SpaceSaving:
 
         Raises:
             ArgumentError: `weight` is negative or not finite.
+            ArgumentTypeError: `weight` is not a number.
         """
-        if not 0.0 <= weight < float("inf"):
+        try:
+            fine = 0.0 <= weight <= _GREATEST
+        except TypeError as error:
+            raise ArgumentTypeError(f"weight is {weight!r}; expected a number") from error
+        if not fine:
             raise ArgumentError(f"weight is {weight!r}; expected a finite number, zero or more")
         count = self._high.get(key)
         if count is not None:

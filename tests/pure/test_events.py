@@ -231,6 +231,8 @@ def test_events_refuse_numbers_that_make_no_sense():
             make()
     with pytest.raises(ArgumentTypeError, match="expected ChangeCapacity"):
         in_order([(1.0, 2)], 2, [0, 1])
+    with pytest.raises(ArgumentTypeError, match="expected a list"):
+        replay(["a"], "fish", workers=2, events=5)
     with pytest.raises(UnsupportedError, match=r"'two_choices'.*'fish'"):
         replay(["a"], "two_choices", workers=2, events=[AddWorker(1.0)])
     with pytest.raises(ArgumentError, match="without service_times"):

@@ -91,6 +91,21 @@ def test_no_load_is_lost_and_every_route_is_a_worker(name, stream, amounts, work
 
 @every_scheme
 @some
+@given(stream=keys, amounts=weights, workers=worker_counts, power=st.sampled_from([-900, -1, 1, 900]))
+def test_the_unit_of_the_weights_does_not_matter(name, stream, amounts, workers, power):
+    """Huge and tiny ones, too; a power of two leaves no rounding that could turn a tie."""
+    own = np.round(amounts[: len(stream)], 3)
+    plain, scaled = make(name, workers), make(name, workers)
+    routes = plain.route_many(stream, own)
+    assert scaled.route_many(stream, np.ldexp(own, power)).tolist() == routes.tolist()
+    assert scaled.loads.tolist() == np.ldexp(plain.loads, power).tolist()
+    if scaled.planned and own.sum() > 0.0:
+        plans = [make(name, workers).fit(stream, np.ldexp(own, up)) for up in (0, power)]
+        assert [p.choices("hot") for p in plans] == [plans[0].choices("hot")] * 2
+
+
+@every_scheme
+@some
 @given(stream=keys, amounts=weights, workers=worker_counts)
 def test_a_key_reaches_at_most_choices_workers_between_two_plans(name, stream, amounts, workers):
     p = make(name, workers)
@@ -228,6 +243,8 @@ def test_nonsense_is_refused_and_changes_nothing(name):
             p.route("a", weight)
         with pytest.raises(ArgumentError, match=r"weights\[0\]"):
             p.route_many(["a"], [weight])
+    with pytest.raises(ArgumentTypeError, match="not a number"):
+        p.route_many(["a", "b"], ["1", "2"])
     with pytest.raises(ArgumentError, match="2 keys and 1 weights"):
         p.route_many(["a", "b"], [1.0])
     with pytest.raises(KeyTypeError):
@@ -329,6 +346,9 @@ def test_learners_refuse_reports_that_make_no_sense(name):
     for report in ((7, "a", 1.0, 1.0), (-1, "a", 1.0, 1.0), (0, "a", -1.0, 1.0), (0, "a", 1.0, float("nan"))):
         with pytest.raises(ArgumentError):
             p.observe(*report)
+    for worker in ("0", 0.5, None, True):
+        with pytest.raises(ArgumentTypeError, match="worker is"):
+            p.observe(worker, "a", 1.0, 1.0)
     with pytest.raises(KeyTypeError):
         p.observe(0, [], 1.0, 1.0)
     with pytest.raises(ArgumentError):
@@ -387,6 +407,9 @@ def test_a_change_of_workers_that_makes_no_sense_is_refused(name):
     ):
         with pytest.raises(ArgumentError):
             call()
+    for call in (p.remove_worker, p.add_worker):
+        with pytest.raises(ArgumentTypeError, match="worker is"):
+            call("0")
     p.remove_worker(0)
     with pytest.raises(ArgumentError, match="last one"):
         p.remove_worker(1)

@@ -208,7 +208,7 @@ def test_decay_follows_a_new_heavy_key():
     assert decayed.low("new") > 4 * decayed.high("old")
 
 
-@pytest.mark.parametrize("weight", [-1.0, math.nan, math.inf])
+@pytest.mark.parametrize("weight", [-1.0, math.nan, math.inf, 10**400, -(10**400)], ids=lambda weight: str(weight)[:9])
 def test_sketches_refuse_bad_weights(weight):
     for sketch in (SpaceSaving(2), CountMin(2, 2), Decayed(SpaceSaving(2))):
         with pytest.raises(ArgumentError):
@@ -217,6 +217,8 @@ def test_sketches_refuse_bad_weights(weight):
             sketch.add_many(["a"], [weight])
         with pytest.raises(ArgumentError):
             sketch.add_many(["a"], [1.0, 2.0])
+        with pytest.raises(ArgumentTypeError):
+            sketch.add("a", "1")
         assert sketch.total == 0.0
 
 
