@@ -111,7 +111,7 @@ def skew_join(
     title = f"{kind} join on {_on_text(on)}, {n} partitions"
     if strategy == "native":
         return remember(native, Choice(title, "native", "asked for"))
-    sides = Sides(Seen(left), Seen(right))
+    sides = Sides(Seen(left), Seen(right), None if isinstance(keys, str) else keys)
     rules = None if isinstance(keys, str) else sides.rules(kind, residual=keys.residual is not None)
     if isinstance(keys, str) or rules is None or rules.closed:
         reason = keys if isinstance(keys, str) else sides.closed_reason(kind)
