@@ -66,9 +66,10 @@ def skew_join(
       its hot keys stay whole. With a residual condition, rows that the join keeps are not copied at all.
     * Rows whose null matches nothing are left out early or, where the join keeps them, spread.
     * Other columns stay the very same ones, so `left["x"]` and aliases work on the result as after a join; only
-      on Connect `broadcast_head` hides them. By name, the keys that do not show are hidden as Spark hides them, but
-      `broadcast_head` has no hidden keys, an inner join none of a right frame with columns that cannot be null, and
-      a join of a frame with itself none of its own: there `right["k"]` (in a right join `left["k"]`) is gone.
+      on Connect `broadcast_head` hides them. By name, the keys that do not show are hidden as Spark hides them, and
+      `right["k"]` (in a right join `left["k"]`) finds them, but not after an inner join of a right frame with a column
+      that cannot be null, after `broadcast_head` where either frame has such a column or two of one name, and
+      after a join of a frame with itself.
     * Where a broadcast or the data's evenness makes plain Spark right, its plan is returned (`strategy="auto"`).
 
     Args:
