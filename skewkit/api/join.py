@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
+from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame
 
 from skewkit.api.common import (
@@ -14,11 +15,12 @@ from skewkit.api.common import (
     check_frame,
     check_partitions,
     check_strategy,
+    first_line,
     given_profile,
     settings_of,
 )
 from skewkit.api.joinchoice import Asked, decide, fits_a_hash_table
-from skewkit.api.joinkeys import join_keys
+from skewkit.api.joinkeys import join_keys, without_hopeless_rows
 from skewkit.api.joinsides import Sides
 from skewkit.errors import ArgumentError, ArgumentTypeError, UnsupportedError, nearest
 from skewkit.plan.choice import Choice
@@ -112,6 +114,8 @@ def skew_join(
     title = f"{kind} join on {_on_text(on)}, {n} partitions"
     if strategy == "native":
         return remember(native, Choice(title, "native", "asked for"))
+    if not isinstance(keys, str):
+        left, right, keys = without_hopeless_rows(left, right, keys, kind)
     sides = Sides(Seen(left), Seen(right), None if isinstance(keys, str) else keys)
     rules = None if isinstance(keys, str) else sides.rules(kind, residual=keys.residual is not None)
     if isinstance(keys, str) or rules is None or rules.closed:
@@ -123,7 +127,13 @@ def skew_join(
         sides.check_broadcast(kind)
     profiles = _given_profiles(keys, heavy, left_profile, right_profile)
     asked = Asked(title, strategy, keys, rules, n, settings, *profiles)
-    choice = decide(asked, sides, Seen(native).physical)
+    try:
+        choice = decide(asked, sides, Seen(native).physical)
+    except PySparkException as error:
+        if strategy != "auto":
+            raise
+        # Plain Spark may compute fewer keys, or may fail as well, when it is asked for rows.
+        return remember(native, Choice(title, "native", f"the keys could not be profiled: {first_line(error)}"))
     if choice.strategy == "native" or choice.join is None:
         return remember(native, choice)
     hashed = fits_a_hash_table(choice.join, settings)

@@ -3,6 +3,7 @@
 import re
 
 import pytest
+from pyspark.errors import PySparkException
 from pyspark.sql import Window
 from pyspark.sql import functions as F
 
@@ -14,6 +15,7 @@ from tests.helpers import conf
 
 HOT = "CASE WHEN id % 10 < 5 THEN 0 WHEN id % 10 < 7 THEN 1 ELSE id % 40 END"
 TREATED = ["salt", "broadcast_head"]
+KINDS = ["inner", "left", "right", "full", "semi", "anti"]
 
 
 @pytest.fixture(scope="module")
@@ -228,6 +230,34 @@ def test_keys_beside_values_that_may_be_others_may_be_read_again(facts, dims):
     firsts = facts.withColumn("n", F.row_number().over(Window.partitionBy("x").orderBy("s")))
     check(firsts, dims.dropDuplicates(["k"]).drop("w"), "k", "right")
     assert "strategy   salt" in explain(skew_join(firsts, dims.dropDuplicates(["k"]), "k", "full", strategy="salt"))
+
+
+BAD = "if(id % 5 = 0, 'none', string(if(id % 3 > 0, 0, id))) AS k"
+"""Some of these strings are no numbers, and an ANSI cast of them fails."""
+
+
+@pytest.mark.parametrize("how", ["inner", "right", "semi"])
+def test_rows_that_the_condition_alone_rules_out_are_left_out_first(spark, dims, how):
+    texts = spark.range(0, 90, 1, 3).selectExpr("id AS v", BAD)
+    on = (texts["k"] == dims["k"]) & (texts["v"] % 5 != 0) & (dims["w"] < 60)
+    for strategy in ("auto", "salt"):
+        check(texts, dims, on, how, strategy)
+    assert "strategy   salt" in explain(skew_join(texts, dims, on, how, strategy="salt"))
+
+
+@pytest.mark.parametrize("how", KINDS)
+def test_conditions_on_one_side_alone(facts, dims, how):
+    one_sided = [facts["v"] % 2 == 0, dims["w"] > 10, F.lit(True), facts["k"] == dims["k"]]
+    for on in (one_sided, [*one_sided, facts["x"] != dims["x"]]):
+        check(facts, dims, on, how, "auto")
+
+
+def test_keys_that_cannot_be_computed_are_left_to_spark(spark, dims):
+    texts = spark.range(0, 90, 1, 3).selectExpr("id AS v", BAD)
+    joined = skew_join(texts, dims, "k", "left")
+    assert "the keys could not be profiled: [CAST_INVALID_INPUT]" in explain(joined)
+    with pytest.raises(PySparkException, match="CAST_INVALID_INPUT"):
+        joined.count()
 
 
 HIDDEN = {
