@@ -86,7 +86,7 @@ def skew_join(
         heavy: hot keys that you know, as a list of values (tuples for composite keys); then nothing is profiled.
         left_profile: profile of the left keys; without it one query profiles both sides.
         right_profile: profile of the right keys, used with `left_profile`. Without it `auto` does not broadcast, and
-            `broadcast_head` profiles the right side.
+            `broadcast_head` profiles the right side; with it the rows to be broadcast are counted first.
 
     Raises:
         ColumnNotFoundError: a key is not in a frame.

@@ -82,6 +82,13 @@ def broadcast_head(
     return united([(rows["left"], rows["right"]) for rows in (hot_rows, rest)], left, right, keys, how)
 
 
+def rows_of(df: DataFrame, keys: Keys, head: Head, most: int) -> int:
+    """Return how many rows a frame has of the keys of a head, counted up to `most`, in one job."""
+    names = Names(df)
+    found = df.select(*heavy_index(keys, head.keys, names))
+    return found.where(F.col(names("heavy")) >= 0).limit(most).count()
+
+
 def _hinted(left: DataFrame, right: DataFrame, plan: JoinPlan) -> tuple[DataFrame, DataFrame]:
     """Return both sides, the build side with the hint for a shuffled hash join."""
     if plan.build == "left":

@@ -168,6 +168,21 @@ def test_a_profile_is_only_a_hint(facts, dims, profile):
     check(facts, dims, "k", left_profile=PROFILES[profile](facts))
 
 
+def test_a_profile_that_promises_few_rows_does_not_make_a_huge_broadcast(spark, facts, dims):
+    """The profile is of one row per key, and by now the right side has more of them than may be broadcast."""
+    profiles = {"left_profile": skew_profile(facts, "k"), "right_profile": skew_profile(dims, "k")}
+    many = dims.unionAll(dims.selectExpr("0L AS k", "w", "x", "s"))
+    with conf(spark, "spark.skewkit.broadcastRows", "20"):
+        joined = skew_join(facts, dims, "k", partitions=3, **profiles)
+        assert "strategy   broadcast_head" in explain(joined)
+        joined = skew_join(facts, many, "k", partitions=3, **profiles)
+        assert "strategy   salt" in explain(joined)
+        assert "not what its profile says" in explain(joined)
+        assert_same_rows(joined, facts.join(many, "k"))
+        with pytest.raises(UnsupportedError, match="not what its profile says"):
+            skew_join(facts, many, "k", partitions=3, strategy="broadcast_head", **profiles)
+
+
 @pytest.mark.parametrize("heavy", [[0, 12345, None], [], ["0"], [0, 0.0]], ids=str)
 def test_named_keys_are_only_a_hint(facts, dims, heavy):
     check(facts, dims, "k", heavy=heavy)
