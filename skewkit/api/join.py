@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
+from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame
 
 from skewkit.api.common import (
@@ -14,11 +15,12 @@ from skewkit.api.common import (
     check_frame,
     check_partitions,
     check_strategy,
+    first_line,
     given_profile,
     settings_of,
 )
 from skewkit.api.joinchoice import Asked, decide, fits_a_hash_table
-from skewkit.api.joinkeys import join_keys
+from skewkit.api.joinkeys import join_keys, without_hopeless_rows
 from skewkit.api.joinsides import Sides
 from skewkit.errors import ArgumentError, ArgumentTypeError, UnsupportedError, nearest
 from skewkit.plan.choice import Choice
@@ -66,9 +68,10 @@ def skew_join(
       its hot keys stay whole. With a residual condition, rows that the join keeps are not copied at all.
     * Rows whose null matches nothing are left out early or, where the join keeps them, spread.
     * Other columns stay the very same ones, so `left["x"]` and aliases work on the result as after a join; only
-      on Connect `broadcast_head` hides them. By name, the keys that do not show are hidden as Spark hides them, but
-      `broadcast_head` has no hidden keys, an inner join none of a right frame with columns that cannot be null, and
-      a join of a frame with itself none of its own: there `right["k"]` (in a right join `left["k"]`) is gone.
+      on Connect `broadcast_head` hides them. By name, the keys that do not show are hidden as Spark hides them, and
+      `right["k"]` (in a right join `left["k"]`) finds them, but not after an inner join of a right frame with a column
+      that cannot be null, after `broadcast_head` where either frame has such a column or two of one name, and
+      after a join of a frame with itself.
     * Where a broadcast or the data's evenness makes plain Spark right, its plan is returned (`strategy="auto"`).
 
     Args:
@@ -83,7 +86,7 @@ def skew_join(
         heavy: hot keys that you know, as a list of values (tuples for composite keys); then nothing is profiled.
         left_profile: profile of the left keys; without it one query profiles both sides.
         right_profile: profile of the right keys, used with `left_profile`. Without it `auto` does not broadcast, and
-            `broadcast_head` profiles the right side.
+            `broadcast_head` profiles the right side; with it the rows to be broadcast are counted first.
 
     Raises:
         ColumnNotFoundError: a key is not in a frame.
@@ -111,7 +114,9 @@ def skew_join(
     title = f"{kind} join on {_on_text(on)}, {n} partitions"
     if strategy == "native":
         return remember(native, Choice(title, "native", "asked for"))
-    sides = Sides(Seen(left), Seen(right))
+    if not isinstance(keys, str):
+        left, right, keys = without_hopeless_rows(left, right, keys, kind)
+    sides = Sides(Seen(left), Seen(right), None if isinstance(keys, str) else keys)
     rules = None if isinstance(keys, str) else sides.rules(kind, residual=keys.residual is not None)
     if isinstance(keys, str) or rules is None or rules.closed:
         reason = keys if isinstance(keys, str) else sides.closed_reason(kind)
@@ -122,7 +127,13 @@ def skew_join(
         sides.check_broadcast(kind)
     profiles = _given_profiles(keys, heavy, left_profile, right_profile)
     asked = Asked(title, strategy, keys, rules, n, settings, *profiles)
-    choice = decide(asked, sides, Seen(native).physical)
+    try:
+        choice = decide(asked, sides, Seen(native).physical)
+    except PySparkException as error:
+        if strategy != "auto":
+            raise
+        # Plain Spark may compute fewer keys, or may fail as well, when it is asked for rows.
+        return remember(native, Choice(title, "native", f"the keys could not be profiled: {first_line(error)}"))
     if choice.strategy == "native" or choice.join is None:
         return remember(native, choice)
     hashed = fits_a_hash_table(choice.join, settings)

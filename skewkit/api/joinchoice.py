@@ -12,10 +12,11 @@ from skewkit.options import Settings
 from skewkit.plan.adaptive import adaptive_note, threshold_of
 from skewkit.plan.choice import Choice, JoinOptions, choose_join, cold_reason, hot_reason
 from skewkit.plan.grid import Grid
-from skewkit.plan.joinplan import JoinPlan, join_plan
+from skewkit.plan.joinplan import Head, JoinPlan, join_plan
 from skewkit.plan.joinrules import SIDES, JoinRules, Side, opposite
 from skewkit.plan.profile import KeyProfile, every_key_once
 from skewkit.spark.compat import conf_reader
+from skewkit.spark.joining import rows_of
 from skewkit.spark.joinsides import JoinKeys
 from skewkit.spark.physical import top_join
 from skewkit.spark.profiling import bucket_count
@@ -65,8 +66,26 @@ def decide(asked: Asked, sides: Sides, physical: str) -> Choice:
     head = plan.head(asked.settings.broadcast_rows)
     if head is None:
         raise UnsupportedError(f"broadcast_head is not possible in a {asked.rules.how} join; use 'salt'")
+    broken = _head_broken(asked, sides, head)
+    if broken is not None and not asked.auto:
+        raise UnsupportedError(f"broadcast_head is not possible: {broken}; use 'salt'")
+    if broken is not None:
+        return replace(choice, strategy="salt", reason=f"{hot_reason(plan.keys)}; {broken}")
     warning = (f"a frame is read twice, though {sides.no_broadcast}",) if sides.no_broadcast else ()
     return replace(choice, head=head, notes=(*warning, *notes))
+
+
+def _head_broken(asked: Asked, sides: Sides, head: Head) -> str | None:
+    """Return why the broadcast would be too large, or None; where a profile was given, rows are counted."""
+    side = opposite(head.side)
+    if (asked.left if side == "left" else asked.right) is None:
+        return None
+    seen, keys = (sides.left, asked.keys.left) if side == "left" else (sides.right, asked.keys.right)
+    width = sides.widths.of(side)
+    most = min(asked.settings.broadcast_rows, int(asked.settings.broadcast_bytes / width))
+    if rows_of(seen.frame, keys, head, most + 1) <= most:
+        return None
+    return f"the {side} side has more than {most:,} rows of the hot keys, which is not what its profile says"
 
 
 def fits_a_hash_table(plan: JoinPlan, settings: Settings) -> bool:

@@ -73,6 +73,33 @@ def join_keys(left: DataFrame, right: DataFrame, on: Any) -> JoinKeys | str:
     return _in_common_types(left, keys)
 
 
+_DROPS_LEFT, _DROPS_RIGHT = ("inner", "right", "semi"), ("inner", "left", "semi", "anti")
+"""Types of joins in which a row that the condition alone rules out, whatever the other side has, may go first."""
+
+
+def without_hopeless_rows(
+    left: DataFrame, right: DataFrame, keys: JoinKeys, how: str
+) -> tuple[DataFrame, DataFrame, JoinKeys]:
+    """Return both frames without the rows that the condition alone rules out, and what it asks beside that.
+
+    Plain Spark leaves them out as early: they are not hot, need not be shuffled, and their keys, which may be such
+    that a cast or a division fails, are not computed.
+    """
+    parts = _conjuncts(keys.residual) if keys.residual is not None else []
+    kept = []
+    for part in parts:
+        homes = (_has(left, part), _has(right, part))
+        if homes == (True, False) and how in _DROPS_LEFT:
+            left = left.where(part)
+        elif homes == (False, True) and how in _DROPS_RIGHT:
+            right = right.where(part)
+        else:
+            kept.append(part)
+    if len(kept) == len(parts):
+        return left, right, keys
+    return left, right, replace(keys, residual=reduce(lambda a, b: a & b, kept) if kept else None)
+
+
 def _in_common_types(left: DataFrame, keys: JoinKeys) -> JoinKeys | str:
     if keys.left.native_because or keys.right.native_because:
         return str(keys.left.native_because or keys.right.native_because)

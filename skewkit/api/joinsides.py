@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from skewkit.errors import UnsupportedError
-from skewkit.plan.joinrules import JoinRules, Side
+from skewkit.plan.joinrules import SIDES, JoinRules, Side
 from skewkit.plan.price import Widths
 from skewkit.spark.compat import is_connect
+from skewkit.spark.joinsides import JoinKeys
 from skewkit.spark.seen import Seen
 from skewkit.spark.size import row_bytes
 
@@ -19,21 +20,33 @@ class Sides:
 
     left: Seen
     right: Seen
+    keys: JoinKeys | None = None
 
     @property
     def named(self) -> tuple[tuple[Side, Seen], tuple[Side, Seen]]:
         """Both sides with their names."""
         return ("left", self.left), ("right", self.right)
 
+    @cached_property
+    def unsafe(self) -> dict[Side, str]:
+        """The sides whose keys may have other values when they are read again, and why."""
+        if self.keys is None:
+            return {}
+        found = {
+            side: seen.unsafe_keys(own.columns)
+            for (side, seen), own in zip(self.named, (self.keys.left, self.keys.right), strict=True)
+        }
+        return {side: reason for side, reason in found.items() if reason is not None}
+
     def rules(self, how: str, *, residual: bool) -> JoinRules:
         """Return the rules of the join; the optimizer is asked about the sides only where the rules depend on it."""
         if how == "inner" or residual:
             return JoinRules(how, residual)
-        return JoinRules(how, residual, tuple(side for side, seen in self.named if seen.unsafe_again is None))
+        return JoinRules(how, residual, tuple(side for side in SIDES if side not in self.unsafe))
 
     def closed_reason(self, how: str) -> str:
         """Return why no hot key of this join can be split."""
-        unsafe = [f"the {side} side {seen.unsafe_again}" for side, seen in self.named if seen.unsafe_again]
+        unsafe = [f"the {side} side {reason}" for side, reason in self.unsafe.items()]
         if unsafe:
             return (
                 f"a {how} join keeps both sides' rows, so hot keys have to be looked up on the other side, "
@@ -62,9 +75,7 @@ class Sides:
         """
         if how == "full":
             raise UnsupportedError("broadcast_head is not possible in a full join, which keeps both sides; use 'salt'")
-        for side, seen in self.named:
-            if seen.unsafe_again is not None:
-                raise UnsupportedError(
-                    f"broadcast_head reads both sides twice, and the {side} side {seen.unsafe_again}; "
-                    "cache() it first, or use 'salt'"
-                )
+        for side, reason in self.unsafe.items():
+            raise UnsupportedError(
+                f"broadcast_head reads both sides twice, and the {side} side {reason}; cache() it first, or use 'salt'"
+            )

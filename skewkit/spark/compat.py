@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,8 @@ from pyspark.sql import Column, DataFrame, SparkSession
 
 VERSION = tuple(int(part) for part in pyspark.__version__.split(".")[:2])
 _SQL_CONNECT = "pyspark.sql.connect"
+_MOST_FIELDS = "spark.sql.debug.maxToStringFields"
+_EXPLAINING = Lock()
 
 
 def is_connect(thing: object) -> bool:
@@ -61,11 +64,29 @@ def tasks_at_a_time(spark: SparkSession) -> int | None:
 
 
 def explained(df: DataFrame, mode: str = "COST") -> str:
-    """Return what EXPLAIN says of a frame, or '' where it cannot be asked; no job is started."""
+    """Return what EXPLAIN says of a frame, or '' where it cannot be asked; no job is started.
+
+    Lists of more than 25 columns or values are cut short; see `explained_whole`.
+    """
     try:
         return str(df.sparkSession.sql(f"EXPLAIN {mode} SELECT * FROM {{frame}}", frame=df).collect()[0][0])
     except PySparkException:
         return ""
+
+
+def explained_whole(df: DataFrame) -> str:
+    """Return what EXPLAIN says of a frame with no list cut short, for which a session conf is changed meanwhile."""
+    conf = df.sparkSession.conf
+    with _EXPLAINING:
+        before = conf_reader(df.sparkSession)(_MOST_FIELDS)
+        conf.set(_MOST_FIELDS, str((1 << 31) - 1))
+        try:
+            return explained(df)
+        finally:
+            if before is None:
+                conf.unset(_MOST_FIELDS)
+            else:
+                conf.set(_MOST_FIELDS, before)
 
 
 def physical_plan(df: DataFrame) -> str:

@@ -11,7 +11,7 @@ from pyspark.sql import functions as F
 from skewkit.plan.joinplan import Head, JoinPlan
 from skewkit.plan.joinrules import Side, opposite
 from skewkit.spark.compat import place
-from skewkit.spark.joinsides import JoinKeys, sides_of
+from skewkit.spark.joinsides import JoinKeys, sides_of, united
 from skewkit.spark.keys import Keys, Names
 from skewkit.spark.presence import group_number, group_of, with_presence
 from skewkit.spark.route import HELPERS, copies, heavy_index, listed, partition_columns, salt, with_heavy_index
@@ -79,8 +79,14 @@ def broadcast_head(
         if all(each.given in ((), each.types) for each in (keys.left, keys.right)):
             rest = {side: rest[side].repartition(plan.tables, *each.columns) for side, (_, each) in frames.items()}
         rest["left"], rest["right"] = _hinted(rest["left"], rest["right"], plan)
-    branches = [rows["left"].join(rows["right"], keys.on, how) for rows in (hot_rows, rest)]  # type: ignore[arg-type]
-    return branches[0].unionAll(branches[1])
+    return united([(rows["left"], rows["right"]) for rows in (hot_rows, rest)], left, right, keys, how)
+
+
+def rows_of(df: DataFrame, keys: Keys, head: Head, most: int) -> int:
+    """Return how many rows a frame has of the keys of a head, counted up to `most`, in one job."""
+    names = Names(df)
+    found = df.select(*heavy_index(keys, head.keys, names))
+    return found.where(F.col(names("heavy")) >= 0).limit(most).count()
 
 
 def _hinted(left: DataFrame, right: DataFrame, plan: JoinPlan) -> tuple[DataFrame, DataFrame]:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import reduce
 
+from pyspark.errors import AnalysisException
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from skewkit.spark.compat import is_connect
 from skewkit.spark.keys import Keys, Names, quoted
 
 
@@ -84,6 +87,58 @@ def sides_of(left: DataFrame, right: DataFrame, keys: JoinKeys, how: str, names:
         return joined.drop(*r_helpers)
 
     return Sides(l_frame, r_frame, l_keys, r_keys, finish)
+
+
+def united(
+    parts: Sequence[tuple[DataFrame, DataFrame]], left: DataFrame, right: DataFrame, keys: JoinKeys, how: str
+) -> DataFrame:
+    """Return the joins of parts of both frames as one.
+
+    A union has no hidden columns, so that after joins by name the key that does not show is gone. It is kept where
+    that can be: not on Connect, nor where a column is not nullable, shares its name with another one of its frame, or
+    is in both frames, as in a join of a frame with itself.
+    """
+    plain = reduce(DataFrame.unionAll, (a.join(b, keys.on, how) for a, b in parts))  # type: ignore[arg-type]
+    keeps = how in ("inner", "left", "right") and all(field.nullable for field in plain.schema.fields)
+    if keys.using is None or not keeps or is_connect(plain):
+        return plain
+    try:
+        closed = _united_with_hidden_keys(parts, left, right, keys.using, how)
+    except AnalysisException:
+        return plain
+    return closed if closed is not None and closed.schema == plain.schema else plain
+
+
+def _united_with_hidden_keys(
+    parts: Sequence[tuple[DataFrame, DataFrame]], left: DataFrame, right: DataFrame, using: Sequence[str], how: str
+) -> DataFrame | None:
+    """Return the joins by condition, with the keys that a join by name hides hidden; None where both frames share them.
+
+    A join by name takes the first column of a name for its key. So the keys to be hidden come first, before those that
+    show, and such a join with no row hides them.
+    """
+    shown, other = (right, left) if how == "right" else (left, right)
+    own = {frame: [_actual(frame, name) for name in using] for frame in (shown, other)}
+    hidden = [other[quoted(name)] for name in own[other]]
+    if _has(shown, hidden):
+        return None
+    pairs = zip(own[left], own[right], strict=True)
+    same = reduce(lambda a, b: a & b, (left[quoted(a)] == right[quoted(b)] for a, b in pairs))
+    opened = reduce(DataFrame.unionAll, (a.join(b, same, how).select(*hidden, "*") for a, b in parts))
+    closed = opened.join(_no_keys(other, using), list(using), "full")
+    rest = [frame[quoted(name)] for frame in (left, right) for name in frame.columns if name not in own[frame]]
+    return closed.select(*(shown[quoted(name)] for name in own[shown]), *rest)
+
+
+def _has(df: DataFrame, columns: Sequence[Column]) -> bool:
+    """Return whether any of these columns, each of some frame, is also one of this frame."""
+    for column in columns:
+        try:
+            df.select(column)
+        except AnalysisException:
+            continue
+        return True
+    return False
 
 
 def _renamed(df: DataFrame, using: Sequence[str], helpers: Sequence[str]) -> DataFrame:

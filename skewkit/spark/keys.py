@@ -56,7 +56,7 @@ class Keys:
     def cast(self, types: Sequence[str]) -> Keys:
         """Return the keys cast to other types, where they differ."""
         pairs = zip(self.columns, self.types, types, strict=True)
-        columns = tuple(c if old == new else c.cast(new) for c, old, new in pairs)
+        columns = tuple(c if old == new else _cast(c, old, new) for c, old, new in pairs)
         return replace(self, columns=columns, types=tuple(types), given=self.given or self.types)
 
     def renamed(self, names: Sequence[str]) -> Keys:
@@ -109,6 +109,15 @@ def find_keys(df: DataFrame, keys: Sequence[KeyLike], *, what: str = "key", lite
         types.append(field.dataType.simpleString())
     computed = not all(isinstance(key, str) for key in keys)
     return Keys(columns, tuple(schema.names), tuple(types), _native_because(schema), _padded(schema), computed)
+
+
+def _cast(column: Column, old: str, new: str) -> Column:
+    """Return a key in another type.
+
+    The optimizer makes `cast(cast(long AS float) AS double)` one cast, which has digits that the float lost; a join
+    compares floats, so nothing may be left to simplify. To add 0 changes no float but -0.0, which is equal to 0.0.
+    """
+    return (column + F.lit(0.0).cast("float") if (old, new) == ("float", "double") else column).cast(new)
 
 
 def _schema(df: DataFrame, keys: Sequence[KeyLike], columns: Sequence[Column], what: str) -> StructType:

@@ -10,10 +10,13 @@ _PLACED = re.compile(r"Exchange (?:hash|range)partitioning\(([^()]+)\), REPARTIT
 _ATTRIBUTE = re.compile(r"([^\s,\[(]+)#\d+")
 _UNSAFE = (
     ("holds a limit or a sample, which may differ the second time", r"Limit\b|\bSample\b|TakeOrdered"),
-    ("holds random values", r"\b(rand|randn|uuid|shuffle|randstr|uniform)\("),
+    ("holds random values", r"\b(rand|randn|random|uuid|shuffle|randstr|uniform)\("),
+    ("calls Java, which may return something else the second time", r"\b(try_)?reflect\(|\bjava_method\("),
+    ("is observed, and its metrics would count every reading", r"CollectMetrics"),
     ("holds positions of rows", r"(?i)monotonically_increasing_id|spark_partition_id"),
     ("is computed by Python, which may return something else the second time", r"Python|InPandas|InArrow"),
 )
+_BY_ORDER = r"\b(first|last|any_value|nth_value|max_by|min_by|mode|collect_list|listagg|row_number|ntile|lag|lead)\("
 _COSTLY = (
     ("comes from an RDD, which may be costly", r"ExistingRDD"),
     ("is the result of a shuffle, which is costly", r"Exchange|Join|Window"),
@@ -65,6 +68,17 @@ def unsafe_to_read_twice(physical: str) -> str | None:
     if not text.strip():
         return "has a plan that cannot be seen"
     return _first(_UNSAFE, text)
+
+
+def depends_on_order(physical: str) -> str | None:
+    """Return why a frame's values may depend on the order of its rows, which a shuffle does not promise, or None.
+
+    >>> depends_on_order("HashAggregate(keys=[k#1], functions=[first(v#2, false)])")
+    'holds the first of several values, or another one that depends on the order of rows'
+    """
+    if re.search(_BY_ORDER, _uncached(physical)):
+        return "holds the first of several values, or another one that depends on the order of rows"
+    return None
 
 
 def against_reading_twice(physical: str) -> str | None:

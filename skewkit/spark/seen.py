@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 
-from skewkit.spark.compat import explained
-from skewkit.spark.physical import against_reading_twice, grouped_by, placed_by, unsafe_to_read_twice
+from skewkit.spark.compat import explained, explained_whole
+from skewkit.spark.physical import (
+    against_reading_twice,
+    depends_on_order,
+    grouped_by,
+    placed_by,
+    unsafe_to_read_twice,
+)
 from skewkit.spark.size import guess_rows
+
+_CUT = re.compile(r"\.\.\. \d+ more fields")
 
 
 @dataclass(frozen=True)
@@ -35,17 +44,33 @@ class Seen:
     @property
     def physical(self) -> str:
         """The physical plan, '' where it cannot be seen."""
-        return self._text.rpartition("== Physical Plan ==")[2]
+        return _physical(self._text)
+
+    @cached_property
+    def _whole(self) -> str:
+        """The physical plan with all columns: a `rand()` may stand among those that EXPLAIN leaves out."""
+        return _physical(explained_whole(self.frame)) if _CUT.search(self._text) else self.physical
 
     @property
     def unsafe_again(self) -> str | None:
         """Why the frame may have other rows when it is read again, or None."""
-        return unsafe_to_read_twice(self.physical)
+        return unsafe_to_read_twice(self._whole)
+
+    def unsafe_keys(self, columns: Sequence[Column]) -> str | None:
+        """Return why these columns may have other values when the frame is read again, or None.
+
+        >>> firsts = spark.range(9).selectExpr("id % 2 AS k", "id AS v").groupBy("k").agg(F.first("v").alias("v"))
+        >>> Seen(firsts).unsafe_keys([F.col("k")]), Seen(firsts).unsafe_keys([F.col("v")])
+        (None, 'holds the first of several values, or another one that depends on the order of rows')
+        """
+        if self.unsafe_again is not None or depends_on_order(self._whole) is None:
+            return self.unsafe_again
+        return depends_on_order(_physical(explained_whole(self.frame.select(*columns))))
 
     @property
     def costly_again(self) -> str | None:
         """Why the frame should not be read again, because it is unsafe or costly, or None."""
-        return against_reading_twice(self.physical)
+        return against_reading_twice(self._whole)
 
     @property
     def simple(self) -> bool:
@@ -74,3 +99,7 @@ class Seen:
     def stored(self) -> bool:
         """Whether the frame is read from storage row by row, so that a row's position in its split is fixed."""
         return self.costly_again is None and "InMemoryTableScan" not in self.physical
+
+
+def _physical(text: str) -> str:
+    return text.rpartition("== Physical Plan ==")[2]

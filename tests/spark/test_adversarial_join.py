@@ -3,15 +3,19 @@
 import re
 
 import pytest
+from pyspark.errors import PySparkException
+from pyspark.sql import Window
 from pyspark.sql import functions as F
 
-from skewkit import KeyProfile, SkewkitError, skew_join, skew_profile
+from skewkit import KeyProfile, SkewkitError, explain, skew_join, skew_profile
+from skewkit.errors import UnsupportedError
 from skewkit.spark.compat import explained
 from skewkit.testing import assert_same_rows
 from tests.helpers import conf
 
 HOT = "CASE WHEN id % 10 < 5 THEN 0 WHEN id % 10 < 7 THEN 1 ELSE id % 40 END"
 TREATED = ["salt", "broadcast_head"]
+KINDS = ["inner", "left", "right", "full", "semi", "anti"]
 
 
 @pytest.fixture(scope="module")
@@ -164,6 +168,21 @@ def test_a_profile_is_only_a_hint(facts, dims, profile):
     check(facts, dims, "k", left_profile=PROFILES[profile](facts))
 
 
+def test_a_profile_that_promises_few_rows_does_not_make_a_huge_broadcast(spark, facts, dims):
+    """The profile is of one row per key, and by now the right side has more of them than may be broadcast."""
+    profiles = {"left_profile": skew_profile(facts, "k"), "right_profile": skew_profile(dims, "k")}
+    many = dims.unionAll(dims.selectExpr("0L AS k", "w", "x", "s"))
+    with conf(spark, "spark.skewkit.broadcastRows", "20"):
+        joined = skew_join(facts, dims, "k", partitions=3, **profiles)
+        assert "strategy   broadcast_head" in explain(joined)
+        joined = skew_join(facts, many, "k", partitions=3, **profiles)
+        assert "strategy   salt" in explain(joined)
+        assert "not what its profile says" in explain(joined)
+        assert_same_rows(joined, facts.join(many, "k"))
+        with pytest.raises(UnsupportedError, match="not what its profile says"):
+            skew_join(facts, many, "k", partitions=3, strategy="broadcast_head", **profiles)
+
+
 @pytest.mark.parametrize("heavy", [[0, 12345, None], [], ["0"], [0, 0.0]], ids=str)
 def test_named_keys_are_only_a_hint(facts, dims, heavy):
     check(facts, dims, "k", heavy=heavy)
@@ -190,6 +209,94 @@ def test_frames_that_differ_from_one_reading_to_the_next_are_read_once(spark):
     except SkewkitError:
         return
     assert asked_for.count() == 3000
+
+
+def test_a_float_is_compared_as_the_float_it_is(spark):
+    """The optimizer makes one cast of `cast(cast(long AS float) AS double)`, which has digits that the float lost."""
+    longs = spark.range(0, 90, 1, 3).selectExpr("if(id % 3 > 0, 0, id) + 16777216 AS k", "id AS v")
+    floats = longs.selectExpr("float(k) AS k", "v AS w")
+    for how in ("inner", "full"):
+        check(longs.selectExpr("int(k) AS k", "v"), floats, "k", how)
+
+
+WIDE = ["id AS v", *(f"id + {i} AS c{i}" for i in range(30))]
+FICKLE = {
+    "rand": lambda f: f.withColumn("k", F.floor(F.rand() * 4)),
+    "random": lambda f: f.withColumn("k", F.expr("int(random() * 4)")),
+    "Java": lambda f: f.withColumn("k", F.expr("int(double(reflect('java.lang.Math', 'random')) * 4)")),
+    "first": lambda f: f.dropDuplicates(["c1"]),
+    "ties": lambda f: f.where("c1 > 3").withColumn("k", F.row_number().over(Window.partitionBy("c2").orderBy("c3"))),
+    "observed": lambda f: f.observe("seen", F.count("*").alias("n")),
+}
+
+
+@pytest.mark.parametrize("fickle", FICKLE)
+def test_keys_that_may_be_others_when_read_again_are_read_once(spark, dims, fickle):
+    """EXPLAIN leaves out the columns from the 26th on, and what they are computed from."""
+    wide = FICKLE[fickle](spark.range(0, 90, 1, 3).selectExpr(*WIDE, "if(id % 3 > 0, 0, id % 20) AS k"))
+    assert "native: a full join keeps" in explain(skew_join(wide, wide.select("k"), "k", "full", partitions=4))
+    for left, right in ((wide, dims), (dims, wide)):
+        with pytest.raises(UnsupportedError, match="reads both sides twice"):
+            skew_join(left, right, "k", strategy="broadcast_head")
+    assert wide.sparkSession.conf.get("spark.sql.debug.maxToStringFields") == "25"
+
+
+def test_keys_beside_values_that_may_be_others_may_be_read_again(facts, dims):
+    firsts = facts.withColumn("n", F.row_number().over(Window.partitionBy("x").orderBy("s")))
+    check(firsts, dims.dropDuplicates(["k"]).drop("w"), "k", "right")
+    assert "strategy   salt" in explain(skew_join(firsts, dims.dropDuplicates(["k"]), "k", "full", strategy="salt"))
+
+
+BAD = "if(id % 5 = 0, 'none', string(if(id % 3 > 0, 0, id))) AS k"
+"""Some of these strings are no numbers, and an ANSI cast of them fails."""
+
+
+@pytest.mark.parametrize("how", ["inner", "right", "semi"])
+def test_rows_that_the_condition_alone_rules_out_are_left_out_first(spark, dims, how):
+    texts = spark.range(0, 90, 1, 3).selectExpr("id AS v", BAD)
+    on = (texts["k"] == dims["k"]) & (texts["v"] % 5 != 0) & (dims["w"] < 60)
+    for strategy in ("auto", "salt"):
+        check(texts, dims, on, how, strategy)
+    assert "strategy   salt" in explain(skew_join(texts, dims, on, how, strategy="salt"))
+
+
+@pytest.mark.parametrize("how", KINDS)
+def test_conditions_on_one_side_alone(facts, dims, how):
+    one_sided = [facts["v"] % 2 == 0, dims["w"] > 10, F.lit(True), facts["k"] == dims["k"]]
+    for on in (one_sided, [*one_sided, facts["x"] != dims["x"]]):
+        check(facts, dims, on, how, "auto")
+
+
+def test_keys_that_cannot_be_computed_are_left_to_spark(spark, dims):
+    texts = spark.range(0, 90, 1, 3).selectExpr("id AS v", BAD)
+    joined = skew_join(texts, dims, "k", "left")
+    assert "the keys could not be profiled: [CAST_INVALID_INPUT]" in explain(joined)
+    with pytest.raises(PySparkException, match="CAST_INVALID_INPUT"):
+        joined.count()
+
+
+HIDDEN = {
+    "right key": lambda joined, left, right: joined.select(left["k"], right["k"], "k", "a.k", "b.k", right["w"]),
+    "where": lambda joined, left, right: joined.where(right["k"].isNull() | left["k"].isNull()),
+    "drop right": lambda joined, left, right: joined.drop(right["k"]),
+    "drop left": lambda joined, left, right: joined.drop(left["k"]),
+    "stars": lambda joined, left, right: joined.select("b.*", "a.*"),
+    "composite": lambda joined, left, right: joined,
+}
+
+
+@pytest.mark.parametrize("how", ["inner", "left", "right", "semi", "anti"])
+def test_the_key_that_does_not_show_after_the_hot_keys_were_broadcast(facts, dims, how):
+    columns = ["nullif(v, -1) AS v", "k", "if(v > 3, x, NULL) AS x", "if(v > 3, s, NULL) AS s"]
+    left = facts.selectExpr(*columns).alias("a")
+    right = dims.selectExpr("w AS v", "*").selectExpr(*columns, "nullif(w, -1) AS w").alias("b")
+    hidden = HIDDEN if how in ("inner", "left", "right") else {"all": lambda joined, left, right: joined.select("a.*")}
+    joined = {on: skew_join(left, right, list(on), how, strategy="broadcast_head") for on in (("k",), ("x", "k"))}
+    for name, pick in hidden.items():
+        on = ("x", "k") if name == "composite" else ("k",)
+        plain = pick(left.join(right, list(on), how), left, right)
+        assert pick(joined[on], left, right).columns == plain.columns
+        assert_same_rows(pick(joined[on], left, right), plain)
 
 
 @pytest.mark.parametrize("how", ["inner", "left"])
