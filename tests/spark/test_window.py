@@ -249,3 +249,11 @@ def test_two_names_that_differ_in_case_are_refused(facts):
 def test_all_rows_as_one_partition(facts, order):
     functions = {**sums(), **(ranks() if order else {})}
     check(facts, [], order, functions)
+
+
+@pytest.mark.parametrize("order", [["v"], None])
+def test_a_constant_has_no_deviation(facts, order):
+    x = F.when(F.col("v") % 3 > 0, 0.1)
+    spread = skewkit.skew_window(facts, "k", order, strategy="split", partitions=7)
+    rows = spread.select(a=F.stddev_pop(x), b=F.var_samp(x), c=F.stddev(x * 1e150))
+    assert {value for row in rows.select("a", "b", "c").distinct().collect() for value in row} == {0.0, None}
