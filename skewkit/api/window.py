@@ -16,6 +16,7 @@ from skewkit.api.common import (
     check_frame,
     check_partitions,
     check_strategy,
+    first_line,
     given_profile,
     measured,
     settings_of,
@@ -198,7 +199,10 @@ class SkewWindow:
         choice, plan = self._decide()
         if plan is None:
             return plain, choice
-        frame = split(self._df, self._keys, self._by, plan, read, self._frame, plain.schema)
+        try:
+            frame = split(self._df, self._keys, self._by, plan, read, self._frame, plain.schema)
+        except AnalysisException as error:
+            return plain, self._choice("native", f"Spark does not take the split form: {first_line(error)}")
         return frame, choice
 
     def _framed(self, frame: Frame) -> SkewWindow:

@@ -257,3 +257,17 @@ def test_a_constant_has_no_deviation(facts, order):
     spread = skewkit.skew_window(facts, "k", order, strategy="split", partitions=7)
     rows = spread.select(a=F.stddev_pop(x), b=F.var_samp(x), c=F.stddev(x * 1e150))
     assert {value for row in rows.select("a", "b", "c").distinct().collect() for value in row} == {0.0, None}
+
+
+@pytest.mark.connect
+def test_functions_of_finite_frames_keep_their_constants(facts):
+    functions = {
+        "middle": F.percentile("v", 0.5),
+        "shares": F.percentile_approx("v", [0.2, 0.5], 100),
+        "mode": F.mode("s", deterministic=True),
+        "distinct": F.approx_count_distinct("s", 0.1),
+        "tail": F.max_by("s", "v"),
+        "many": F.count_if(F.col("v") > 9),
+    }
+    check(facts, ["k"], ["v"], functions, ("rowsBetween", -3, 2))
+    check(facts, ["k"], ["i"], functions, ("rangeBetween", -3, 2))
