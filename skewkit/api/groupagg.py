@@ -109,6 +109,8 @@ def read_plan(
             return reading
         readings.append(reading)
     calls = [call for reading in readings for call in reading.calls]
+    if not calls:
+        return "it asks for no aggregate"
     inputs = inputs_of(df, calls)
     udfs = [call.udf for call in calls if call.udf is not None]
     if not udfs:

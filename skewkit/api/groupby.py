@@ -101,9 +101,10 @@ class SkewGroupedData:
           inside expressions and with DISTINCT or FILTER, too. Lists (`collect_list`, `listagg`) alone are cut only
           where a scheme is asked for: the whole result is in one task in any case.
         * Grouped aggregate UDFs, of pandas or Arrow, are computed in parts for hot keys if `merge` says how the
-          results of parts become one: the UDF runs on parts of about `spark.skewkit.groupRows` rows at most, in no
-          fixed order, the merge once per hot key on the series of their results. It must return what the UDF would
-          have returned for the whole key. Keys that are not hot see no merge.
+          results of parts become one: the UDF runs on parts of at most `spark.skewkit.groupRows` rows, in no fixed
+          order, whether the hot keys were profiled or named; the merge once per hot key on the series (for Arrow the
+          array) of their results. It must return what the UDF would have returned for the whole key. Keys that are
+          not hot see no merge.
         * A Column that holds something else, such as another UDF or a window, sends the whole call the native way,
           and `explain` names it.
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from pyspark.errors import AnalysisException
 from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
 
 from skewkit.api.common import (
     analysed,
@@ -15,6 +16,7 @@ from skewkit.api.common import (
     check_frame,
     check_partitions,
     check_strategy,
+    first_line,
     given_profile,
     measured,
     settings_of,
@@ -34,7 +36,7 @@ from skewkit.plan.windowplan import WindowPlan, spaced
 from skewkit.plan.windowsplit import MOST_LISTED, WindowSplit, listed, split_of
 from skewkit.spark.compat import is_column, places_by_id
 from skewkit.spark.frames import remember
-from skewkit.spark.keys import Keys, find_keys
+from skewkit.spark.keys import Keys, Names, find_keys
 from skewkit.spark.ordering import OrderBy, find_order
 from skewkit.spark.seen import Seen
 from skewkit.spark.windowcalls import Function, read_function
@@ -67,7 +69,8 @@ def skew_window(
 
     Args:
         df: the frame, classic or Connect.
-        partition_by: name, Column or list of them, as in `Window.partitionBy`.
+        partition_by: name, Column or list of them, as in `Window.partitionBy`; an empty list where all rows are one
+            partition, which plain Spark computes in a single task.
         order_by: name, Column (`F.desc("t")`) or list of them, as in `Window.orderBy`; None where there is no order.
         strategy: `auto`, `native` (plain Spark) or `split`.
         partitions: number of partitions n; the session's shuffle partitions if None.
@@ -91,7 +94,7 @@ def skew_window(
     settings = settings_of(df)
     check_strategy(strategy, STRATEGIES)
     n = min(check_partitions(df, partitions), _MOST_PARTITIONS)
-    keys = find_keys(df, _listed(partition_by), what="partition")
+    keys = find_keys(df, _listed(partition_by) or [F.lit(0).alias("nothing")], what="partition")
     by = find_order(df, _listed(order_by) if order_by is not None else [])
     if keys.native_because and strategy == "split":
         raise UnsupportedError(f"strategy 'split' is not possible here: {keys.native_because}; use 'auto' or 'native'")
@@ -150,7 +153,8 @@ class SkewWindow:
     def select(self, /, *unnamed: Column, **functions: Column) -> DataFrame:
         """Return the frame with one more column per function, computed over the window.
 
-        * Columns, names and types are those of `df.select("*", function.over(window).alias(name), ...)`.
+        * Columns, names and types are those of `df.withColumns({name: function.over(window), ...})`: a name that the
+          frame has takes the place of that column, which the functions still see.
         * `row_number`, `rank`, `dense_rank`, `percent_rank`, `cume_dist`, `ntile`, `lag`, `lead`, `first`, `last`,
           `nth_value`, `sum`, `count`, `avg`, `min`, `max`, `stddev`, `variance` and their population forms are put
           together from blocks. Any other function, or one under a frame that blocks cannot be corrected for, sends
@@ -161,31 +165,45 @@ class SkewWindow:
             **functions: name of the new column = function, without `.over`: `rn=F.row_number(), total=F.sum("x")`.
 
         Raises:
-            ArgumentError: no function, a name that the frame has already, or a function that Spark refuses here.
+            ArgumentError: no function, one name in two cases, or a function that Spark refuses here.
             ArgumentTypeError: a function is no Column.
             ColumnNotFoundError: a function names a column that is not in the frame.
         """
         self._check(unnamed, functions)
+        known = {name.lower() for name in self._df.columns}
+        if known.isdisjoint(name.lower() for name in functions):
+            return remember(*self._selected(functions))
+        names = Names(self._df)
+        apart = {name: names(f"column{i}") for i, name in enumerate(functions)}
+        frame, choice = self._selected({apart[name]: function for name, function in functions.items()})
+        frame = frame.withColumns({name: F.col(helper) for name, helper in apart.items()}).drop(*apart.values())
+        return remember(frame, choice)
+
+    def _selected(self, functions: dict[str, Column]) -> tuple[DataFrame, Choice]:
+        """Return the frame with functions under names that it has not, and how they are computed."""
         try:
             plain = analysed(lambda: native(self._df, self._keys, self._by, functions, self._frame))
         except AnalysisException as error:
             said = str(error).splitlines()[0]
             raise ArgumentError(f"Spark refuses these functions over {self._title()}: {said}") from error
         if self._strategy == "native":
-            return remember(plain, self._choice("native", "asked for"))
+            return plain, self._choice("native", "asked for")
         if self._keys.native_because:
-            return remember(plain, self._choice("native", self._keys.native_because))
+            return plain, self._choice("native", self._keys.native_because)
         read = self._splits(functions)
         if isinstance(read, str):
-            return remember(plain, self._choice("native", read))
+            return plain, self._choice("native", read)
         if self._seen.unsafe_again is not None:
             why = f"blocks read the frame more than once, and it {self._seen.unsafe_again}: cache() it to have it cut"
-            return remember(plain, self._choice("native", why))
+            return plain, self._choice("native", why)
         choice, plan = self._decide()
         if plan is None:
-            return remember(plain, choice)
-        frame = split(self._df, self._keys, self._by, plan, read, self._frame, plain.schema)
-        return remember(frame, choice)
+            return plain, choice
+        try:
+            frame = split(self._df, self._keys, self._by, plan, read, self._frame, plain.schema)
+        except AnalysisException as error:
+            return plain, self._choice("native", f"Spark does not take the split form: {first_line(error)}")
+        return frame, choice
 
     def _framed(self, frame: Frame) -> SkewWindow:
         return SkewWindow(
@@ -199,16 +217,14 @@ class SkewWindow:
             )
         if not functions:
             raise ArgumentError("select() got no function; write select(rn=F.row_number(), total=F.sum('x'))")
-        known = {name.lower() for name in self._df.columns}
+        known: set[str] = set()
         for name, function in functions.items():
             if not is_column(function):
                 raise ArgumentTypeError(
                     f"{name}={function!r} is {type(function).__name__}; expected a Column such as F.row_number()"
                 )
             if name.lower() in known:
-                raise ArgumentError(
-                    f"the frame has a column {name!r} already; choose another name, or drop that column first"
-                )
+                raise ArgumentError(f"select() got two functions of the name {name!r} but for its case; rename one")
             known.add(name.lower())
 
     def _splits(self, functions: dict[str, Column]) -> list[tuple[Function, WindowSplit | None]] | str:

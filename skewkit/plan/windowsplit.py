@@ -277,9 +277,12 @@ def _moment(name: str, frame: Frame) -> WindowSplit:
 
     Source: T. F. Chan, G. H. Golub and R. J. LeVeque, "Updating Formulae and a Pairwise Algorithm for Computing
     Sample Variances", 1979, Equation (2.1).
+
+    The mean of values that are all the same is that value, and no sum over a number: a constant has no deviation.
     """
     x = "double({x})"
-    state = f"named_struct('n', double(count({x})), 'm', avg({x}), 'q', var_pop({x}) * count({x}))"
+    mean = f"if(min({x}) = max({x}), min({x}), avg({x}))"
+    state = f"named_struct('n', double(count({x})), 'm', {mean}, 'q', var_pop({x}) * count({x}))"
     merge = (
         "(a, b) -> named_struct('n', a.n + b.n, 'm', a.m + (b.m - a.m) * b.n / (a.n + b.n), "
         "'q', a.q + b.q + (b.m - a.m) * (b.m - a.m) * a.n * b.n / (a.n + b.n))"
@@ -291,8 +294,9 @@ def _moment(name: str, frame: Frame) -> WindowSplit:
         result = MOMENTS[name].format(n="coalesce({c0}.n, 0D)", q="{c0}.q")
         return WindowSplit((native,), (carried,), f"if({{hot}}, {result}, {{l0}})")
     n = "(coalesce({c0}.n, 0D) + {l1})"
-    both = "{c0}.q + {l3} * {l1} + ({l2} - {c0}.m) * ({l2} - {c0}.m) * {c0}.n * {l1} / " + n
+    apart = "(if({l4} = {l5}, {l4}, {l2}) - {c0}.m)"
+    both = f"{{c0}}.q + {{l3}} * {{l1}} + {apart} * {apart} * {{c0}}.n * {{l1}} / {n}"
     q = f"if({{c0}} is null, {{l3}} * {{l1}}, if({{l1}} = 0, {{c0}}.q, {both}))"
-    parts = (Local(f"count({x})", "frame"), Local(f"avg({x})", "frame"), Local(f"var_pop({x})", "frame"))
+    parts = tuple(Local(f"{part}({x})", "frame") for part in ("count", "avg", "var_pop", "min", "max"))
     finish = f"if({{hot}} and {{c0}} is not null, {MOMENTS[name].format(n=n, q=q)}, {{l0}})"
     return WindowSplit((native, *parts), (carried,), finish)

@@ -5,7 +5,6 @@ All rows go through one exchange to the partitions of the plan, and every branch
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -20,7 +19,6 @@ from skewkit.spark.calls import AggregateCall, Reading
 from skewkit.spark.columns import node_of
 from skewkit.spark.grouping import Placed, placed
 from skewkit.spark.keys import Keys, has_fixed_hash
-from skewkit.spark.route import element
 from skewkit.spark.splits import COMBINED, IN_ONE_TASK, WHOLE, Split
 
 
@@ -108,6 +106,9 @@ def inputs_of(df: DataFrame, calls: Sequence[AggregateCall]) -> Inputs:
     return Inputs(tuple(columns), tuple(field.dataType for field in fields), tuple(names))
 
 
+_ROW_BITS = (1 << 33) - 1
+"""`monotonically_increasing_id` counts the rows of a partition in its lower 33 bits."""
+
 _NAME = re.compile(r"\w+|`(?:[^`]|``)+`")
 
 
@@ -119,7 +120,7 @@ class AggregatePlan:
     inputs: Inputs
     splits: tuple[Split, ...]
     most_rows: int | None = None
-    """About how many rows a Python aggregate may be given of a hot key at once; None where there is none."""
+    """How many rows a Python aggregate may be given of a hot key at once; None where there is none."""
 
     @property
     def calls(self) -> list[AggregateCall]:
@@ -252,7 +253,7 @@ def _hot(
         made = [column for p in together for column in p.partials(*p.call.given(p.reads))]
         hot, by = at.hot(), [target]
         if asked.most_rows is not None:
-            hot, by = hot.select("*", _piece(at, plan, asked.most_rows)), [target, F.col(at.names("piece"))]
+            hot, by = hot.select("*", _piece(at, asked.most_rows)), [target, F.col(at.names("piece"))]
         frames.append(hot.groupBy(*by, *keys).agg(*made).drop(*by))
     for group in apart.values():
         frames.append(_by_value(at, plan, keys, group, salted_by))
@@ -263,12 +264,14 @@ def _hot(
     return frames
 
 
-def _piece(at: Placed, plan: KeyPlan, most_rows: int) -> Column:
-    """Return the number of the piece of a hot key that a row is in, for pieces of about `most_rows` on a partition."""
-    largest = [h.weight * max(share for _, share in h.parts) for h in plan.heavy]
-    pieces = [max(1, math.ceil(rows / most_rows)) for rows in largest]
-    wanted = element(pieces, "int", F.col(at.names("heavy")))
-    return F.pmod(F.xxhash64("salt"), wanted).alias(at.names("piece"))
+def _piece(at: Placed, most_rows: int) -> Column:
+    """Return the number of the piece that a row is in: `most_rows` rows of a partition after one another.
+
+    Rows are counted where they arrive, and nothing is shuffled between there and the partials, so that a task that
+    runs again gives whole partials again, of pieces cut elsewhere.
+    """
+    number = F.monotonically_increasing_id().bitwiseAND(F.lit(_ROW_BITS))
+    return F.floor(number / most_rows).alias(at.names("piece"))
 
 
 def _by_value(

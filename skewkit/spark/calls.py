@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-from skewkit.spark.columns import Node, node_of, udf_arguments, unread_because
+from skewkit.spark.columns import Node, is_constant, node_of, udf_arguments, unread_because
 from skewkit.spark.keys import quoted
 from skewkit.spark.sqltext import NotUnderstood, SqlCall, read_sql
 
@@ -115,7 +115,7 @@ def _call(node: Node, name: str) -> AggregateCall:
         return AggregateCall(name, (), (), False, lambda names: F.count(F.lit(1)))
     if "star" in kinds:
         raise NotUnderstood(f"{node.name} of a star is several columns")
-    fixed = tuple(map(_is_constant, node.children))
+    fixed = tuple(map(is_constant, node.children))
 
     def over(names: Names) -> Column:
         left = iter(names)
@@ -128,13 +128,6 @@ def _call(node: Node, name: str) -> AggregateCall:
 def _udf_call(udf: Udf, arguments: tuple[Column, ...]) -> AggregateCall:
     fixed = (False,) * len(arguments)
     return AggregateCall(udf.__name__, arguments, fixed, False, lambda names: udf(*(F.col(n) for n in names)), udf=udf)
-
-
-def _is_constant(column: Column) -> bool:
-    node = node_of(column)
-    if node.kind == "constant":
-        return True
-    return node.over is not None and all(map(_is_constant, node.children))
 
 
 def _sql_call(call: SqlCall) -> AggregateCall:

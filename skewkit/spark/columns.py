@@ -36,6 +36,18 @@ def node_of(column: Column) -> Node:
         return Node("other")
 
 
+def is_constant(column: Column) -> bool:
+    """Return whether a Column reads no column of a frame, as far as can be seen.
+
+    >>> is_constant(F.array(F.lit(1), F.lit(2))), is_constant(F.lit(1) + F.col("v"))
+    (True, False)
+    """
+    node = node_of(column)
+    if node.kind == "constant":
+        return True
+    return node.over is not None and all(map(is_constant, node.children))
+
+
 def unread_because(column: Column) -> str | None:
     """Return why a Column cannot be looked into, where it is Spark's version and not the Column."""
     if is_connect(column) or VERSION >= (4, 0):

@@ -80,6 +80,18 @@ def _mean(total: Column, rows: Column) -> Column:
     return total / F.nullif(rows, F.lit(0))
 
 
+def _high(x: Column) -> Column:
+    return F.sum(F.shiftright(x, 32))
+
+
+def _low(x: Column) -> Column:
+    return F.sum(x.bitwiseAND(F.lit(_LOW)))
+
+
+def _of_halves(high: Column, low: Column, *_: Column) -> Column:
+    return (high + F.shiftright(low, 32)) * F.lit(_LOW + 1) + low.bitwiseAND(F.lit(_LOW))
+
+
 def _joined(lists: Column) -> Column:
     return F.flatten(F.collect_list(lists))
 
@@ -108,6 +120,9 @@ def _weighted(pair: Column, share: Column, frequency: Column | None = None) -> C
 
 
 _MEAN = Split((_as_double, F.count), (F.sum, F.sum), _mean)
+_LOW = (1 << 32) - 1
+# In two halves, so that no part overflows where the whole does not.
+_LONG_SUM = Split((_high, _low), (F.sum, F.sum), _of_halves)
 _LIST = Split((lambda x, *_: F.collect_list(x),), (_joined,), lambda lists, *_: lists, why=IN_ONE_TASK)
 _LISTAGG = replace(_LIST, finish=_text)
 _PERCENTILE = Split((_pair,), (_weighted,), pays=True, by_value=True, counted=True, each=True)
@@ -237,6 +252,8 @@ def split_of(call: AggregateCall, types: list[DataType]) -> Split:
     names = [type_.simpleString() for type_ in types]
     if call.name in ("sum", "avg", "mean") and names[:1] and names[0] not in _PLAIN_NUMBERS:
         return COMBINED
+    if call.name == "sum" and names[:1] == ["bigint"]:
+        return _LONG_SUM
     if call.name in ("listagg", "string_agg") and names[:1] != ["string"]:
         return WHOLE
     if split.by_value and ("collate" in str(names) or not all(map(has_fixed_hash, types))):

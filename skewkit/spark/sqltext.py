@@ -13,10 +13,12 @@ _TOKEN = re.compile(
     |(?P<number>\d+(?:\.\d*)?(?:[eE][+-]?\d+)?[A-Za-z]*|\.\d+)|(?P<word>[A-Za-z_]\w*)|(?P<sign>->|=>|::|.)""",
     re.VERBOSE | re.DOTALL,
 )
-_LITERALS = frozenset(("true", "false", "null", "date", "timestamp", "interval"))
+_LITERALS = frozenset(("true", "false", "null"))
+_TYPED = frozenset(("date", "timestamp", "interval"))
+"""Words that make a text after them a literal, and may be names of columns without."""
 _KEYWORDS = ("as", "case", "when", "then", "else", "end", "and", "or", "not", "in", "is", "between", "like", "div")
 _TYPES = ("tinyint", "smallint", "int", "integer", "bigint", "long", "float", "double", "decimal", "string", "boolean")
-_WORDS = _LITERALS | {*_KEYWORDS, *_TYPES, "distinct", "binary"}
+_WORDS = _LITERALS | _TYPED | {*_KEYWORDS, *_TYPES, "distinct", "binary"}
 _NOT_HERE = frozenset(("select", "over", "ignore", "respect", "from", "struct", "->", "=>", "?", ":"))
 _LEFT_TO_SPARK = "is left to Spark"
 
@@ -203,11 +205,19 @@ def _sorted(source: str, item: Tokens) -> tuple[str, str]:
 
 
 def _is_constant(tokens: Tokens) -> bool:
-    """Return whether an argument reads no column."""
-    return all(
-        token.kind != "quoted" and (token.kind != "word" or token.word in _LITERALS or _is(tokens, at + 1, "("))
-        for at, token in enumerate(tokens)
-    )
+    """Return whether an argument reads no column.
+
+    >>> _is_constant(tokens_of("date '2020-01-01'")), _is_constant(tokens_of("date"))
+    (True, False)
+    """
+    return not any(_may_be_a_column(tokens, at) for at in range(len(tokens)))
+
+
+def _may_be_a_column(tokens: Tokens, at: int) -> bool:
+    token = tokens[at]
+    if token.kind != "word" or token.word in _LITERALS or _is(tokens, at + 1, "("):
+        return token.kind == "quoted"
+    return not (token.word in _TYPED and at + 1 < len(tokens) and tokens[at + 1].kind == "text")
 
 
 def text_of(source: str, tokens: Tokens) -> str:

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from skewkit.plan.windowsplit import RANKING, SHIFTS, VALUES, WindowCall, plain_name
-from skewkit.spark.columns import read_call, read_literal, unread_because
+from skewkit.plan.windowsplit import FUNCTIONS, RANKING, SHIFTS, VALUES, WindowCall, plain_name
+from skewkit.spark.columns import is_constant, read_call, read_literal, unread_because
 from skewkit.spark.keys import Names, quoted
 from skewkit.spark.ordering import plain_name as column_name
 
@@ -58,6 +58,8 @@ def read_function(df: DataFrame, result: str, column: Column) -> Function | str:
             ignore_nulls = bool(values[flag])
     elif name == "count":  # of a literal, it counts all rows
         arguments = [a for a, literal in zip(arguments, literals, strict=True) if literal is None or literal == (None,)]
+    elif name not in FUNCTIONS:  # Spark asks for shares, separators and the like to be constants
+        arguments = [a for a in arguments if not is_constant(a)]
     types = tuple(field.dataType.simpleString() for field in df.select(*arguments).schema.fields) if arguments else ()
     if len(types) != len(arguments):
         return f"{name} of a star is several columns"

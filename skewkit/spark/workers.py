@@ -61,7 +61,7 @@ def on_parts(merge: GroupFunction, order: tuple[str, ...], packed: str) -> Group
         empty = None
         for *_, blob in sorted(zip(*columns, strict=True), key=lambda row: row[:-1]):
             key, result = pickle.loads(blob)
-            if len(result):
+            if len(checked(result, arrow=is_arrow(frame))):
                 parts.setdefault(same(key), (key, []))[1].append(result)
             else:
                 empty = result
@@ -70,6 +70,20 @@ def on_parts(merge: GroupFunction, order: tuple[str, ...], packed: str) -> Group
         return together(results) if results else empty
 
     return merged
+
+
+def checked(result: Any, *, arrow: bool) -> Frame:
+    """Return what a group function returned if it is a frame of its kind, which Spark would say of a whole group.
+
+    >>> checked(None, arrow=True)
+    Traceback (most recent call last):
+        ...
+    TypeError: the group function returned NoneType; expected a pyarrow.Table
+    """
+    if is_arrow(result) if arrow else hasattr(result, "iloc") and hasattr(result, "columns"):
+        return result
+    wanted = "pyarrow.Table" if arrow else "pandas DataFrame"
+    raise TypeError(f"the group function returned {type(result).__name__}; expected a {wanted}")
 
 
 def same(value: Any) -> Any:

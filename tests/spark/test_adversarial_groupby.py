@@ -5,10 +5,11 @@ import decimal
 
 import pandas as pd
 import pytest
+from pyspark.errors import ArithmeticException
 from pyspark.sql import Row
 from pyspark.sql import functions as F
 
-from skewkit import KeyProfile, SkewkitError, skew_groupby, skew_profile
+from skewkit import KeyProfile, SkewkitError, explain, skew_groupby, skew_profile
 from skewkit.errors import SchemaError
 from skewkit.testing import assert_same_rows
 from tests.helpers import conf
@@ -294,3 +295,28 @@ def test_columns_by_position_where_spark_is_told_so(spark, facts):
 def test_a_schema_that_does_not_fit_is_told(facts):
     with pytest.raises(SchemaError):
         skew_groupby(facts, "k").applyInPandas(lambda frame: frame, "n long")
+
+
+def test_sums_whose_parts_overflow_and_which_do_not(spark):
+    df = spark.range(0, 200, 1, 2).selectExpr("0 AS k", "if(id % 2 = 0, 1, -1) * (9223372036854775807L - id) AS v")
+    with conf(spark, "spark.sql.ansi.enabled", "true"):
+        check(df, ["k"], F.sum("v"), F.sum(F.col("v") % 7), values())
+        over = skew_groupby(df, "k", strategy="wrap").agg(F.sum(F.abs("v")), values())
+        with pytest.raises(ArithmeticException):
+            over.collect()
+    with conf(spark, "spark.sql.ansi.enabled", "false"):
+        check(df, ["k"], F.sum("v"), F.sum(F.abs("v")), values())
+
+
+def test_without_an_aggregate_the_call_is_left_to_spark(facts):
+    ours = skew_groupby(facts, "k", strategy="wrap").agg(F.lit(1).alias("one"))
+    assert "it asks for no aggregate" in explain(ours)
+    assert_same_rows(ours, facts.groupBy("k").agg(F.lit(1).alias("one")))
+
+
+def test_columns_that_are_called_like_types(facts):
+    df = facts.selectExpr("k", "date(t) AS date", "t AS timestamp", "v AS interval")
+    aggregates = ["collect_set(date)", "max(timestamp)", "sum(interval)", "max(date > date'2020-01-01')"]
+    ours = skew_groupby(df, "k", strategy="wrap", partitions=3).agg(*map(F.expr, aggregates))
+    assert "strategy   wrap" in explain(ours)
+    check(df, ["k"], *map(F.expr, aggregates))

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pandas as pd
 import pyarrow as pa
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -92,3 +93,9 @@ def test_merge_sees_parts_in_order_and_keys_apart():
     merged = on_parts(merge, ("place", "number"), "packed")(frame)
     assert seen == [("1.0", [1, 2, 3]), ("nan", [9])]
     assert merged["v"].tolist() == [1, 9]
+
+
+def test_what_is_no_frame_is_told():
+    frame = pd.DataFrame({"place": [0], "number": [0], "packed": [pickle.dumps(((1,), [3]))]})
+    with pytest.raises(TypeError, match="returned list; expected a pandas DataFrame"):
+        on_parts(lambda rows: rows, ("place", "number"), "packed")(frame)

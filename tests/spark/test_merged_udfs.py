@@ -1,10 +1,12 @@
 """Grouped aggregate UDFs with a merge: hot keys in parts, merged once; plain Spark's rows."""
 
 import pandas as pd
+import pyarrow as pa
 import pytest
 from pyspark.sql import functions as F
 
 import skewkit
+from skewkit.spark.compat import VERSION
 from skewkit.testing import assert_same_rows
 from tests.helpers import conf
 
@@ -55,23 +57,38 @@ def test_the_rows_are_those_of_plain_spark(facts, strategy):
     assert assert_same_rows(ours, plain) > 50
 
 
+def together(parts):
+    rows, number, largest, merges = zip(*parts, strict=True)
+    return [sum(rows), sum(number), max(largest), max(merges) + 1]
+
+
+def arrow_together(parts):
+    assert isinstance(parts, pa.Array)
+    return together(parts.to_pylist())
+
+
 @pytest.mark.connect
-def test_parts_are_bounded_and_merged_once_per_hot_key(spark, facts):
-    @F.pandas_udf("array<bigint>")
-    def part(values: pd.Series) -> list:
+@pytest.mark.parametrize("hint", [{}, {"heavy": [0, None]}], ids=["profiled", "named"])
+@pytest.mark.parametrize("kind", ["pandas", "arrow"])
+def test_parts_are_bounded_and_merged_once_per_hot_key(spark, facts, kind, hint):
+    if kind == "arrow" and VERSION < (4, 1):
+        pytest.skip("Arrow UDFs came with Spark 4.1")
+
+    def in_pandas(values: pd.Series) -> list:
         return [len(values), 1, len(values), 0]
 
-    def together(parts):
-        rows, number, largest, merges = zip(*parts, strict=True)
-        return [sum(rows), sum(number), max(largest), max(merges) + 1]
+    def in_arrow(values: pa.Array) -> list:
+        return [len(values), 1, len(values), 0]
 
+    part = F.arrow_udf(in_arrow, "array<bigint>") if kind == "arrow" else F.pandas_udf(in_pandas, "array<bigint>")
+    merge = {part: arrow_together if kind == "arrow" else together}
     with conf(spark, "spark.skewkit.groupRows", "100"):
-        grouped = skewkit.skew_groupby(facts, "k", strategy="wrap", partitions=4)
-        found = {row.k: row.x for row in grouped.agg(part("v").alias("x"), merge={part: together}).collect()}
+        grouped = skewkit.skew_groupby(facts, "k", strategy="wrap", partitions=4, **hint)
+        found = {row.k: row.x for row in grouped.agg(part("v").alias("x"), merge=merge).collect()}
     truth = {row.k: row["count"] for row in facts.groupBy("k").count().collect()}
     assert {key: x[0] for key, x in found.items()} == truth
-    assert found[0][1] >= truth[0] / 150
-    assert found[0][2] <= 150, "parts of about 100 rows"
+    assert truth[0] / 100 <= found[0][1] <= truth[0] / 25
+    assert found[0][2] <= 100
     assert found[0][3] == found[None][3] == 1
     assert all(found[key][3] == 0 for key in truth if truth[key] < 20), "cold keys see no merge"
 

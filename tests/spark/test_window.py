@@ -5,6 +5,7 @@ from pyspark.sql import Window
 from pyspark.sql import functions as F
 
 import skewkit
+from skewkit.errors import ArgumentError
 from skewkit.testing import assert_same_rows
 
 UNB, NOW = (Window.unboundedPreceding, Window.unboundedFollowing), Window.currentRow
@@ -225,3 +226,48 @@ def local_sorts(df):
 
 def test_literals_are_what_they_are(facts):
     check(facts, ["k"], ["tied"], {"top": F.max(F.lit("z")), "twos": F.sum(F.lit(2)), "n": F.count(F.lit(None))})
+
+
+@pytest.mark.connect
+@pytest.mark.parametrize("strategy", ["native", "split"])
+def test_a_taken_name_takes_the_place_of_its_column(facts, strategy):
+    named = {"V": F.sum("v"), "rn": F.row_number(), "s": F.lag("s")}
+    spec = Window.partitionBy("k").orderBy("v")
+    plain = facts.withColumns({name: function.over(spec) for name, function in named.items()})
+    ours = skewkit.skew_window(facts, "k", "v", strategy=strategy, partitions=4).select(**named)
+    assert f"strategy   {strategy}" in skewkit.explain(ours)
+    assert ours.schema == plain.schema
+    assert_same_rows(ours, plain)
+
+
+def test_two_names_that_differ_in_case_are_refused(facts):
+    with pytest.raises(ArgumentError, match="rename one"):
+        skewkit.skew_window(facts, "k", "v").select(total=F.sum("v"), Total=F.max("v"))
+
+
+@pytest.mark.parametrize("order", [["v"], ["tied"], None])
+def test_all_rows_as_one_partition(facts, order):
+    functions = {**sums(), **(ranks() if order else {})}
+    check(facts, [], order, functions)
+
+
+@pytest.mark.parametrize("order", [["v"], None])
+def test_a_constant_has_no_deviation(facts, order):
+    x = F.when(F.col("v") % 3 > 0, 0.1)
+    spread = skewkit.skew_window(facts, "k", order, strategy="split", partitions=7)
+    rows = spread.select(a=F.stddev_pop(x), b=F.var_samp(x), c=F.stddev(x * 1e150))
+    assert {value for row in rows.select("a", "b", "c").distinct().collect() for value in row} == {0.0, None}
+
+
+@pytest.mark.connect
+def test_functions_of_finite_frames_keep_their_constants(facts):
+    functions = {
+        "middle": F.percentile("v", 0.5),
+        "shares": F.percentile_approx("v", [0.2, 0.5], 100),
+        "mode": F.mode("s", deterministic=True),
+        "distinct": F.approx_count_distinct("s", 0.1),
+        "tail": F.max_by("s", "v"),
+        "many": F.count_if(F.col("v") > 9),
+    }
+    check(facts, ["k"], ["v"], functions, ("rowsBetween", -3, 2))
+    check(facts, ["k"], ["i"], functions, ("rangeBetween", -3, 2))
