@@ -25,8 +25,9 @@ def tables(spark: SparkSession, folder: Path, rows: int, p1: float) -> tuple[Dat
     draw = F.pmod(F.xxhash64("id"), F.lit(1_000_000)) / 1_000_000
     cold = F.pmod(F.xxhash64("id", F.lit(1)), F.lit(keys))
     fact = spark.range(rows).select(F.when(draw < p1, 0).otherwise(cold).alias("k"), F.col("id").alias("v"))
+    # As many files as slots: a file of one row group is read by one task, however many splits it has.
     for name, frame in (("fact", fact), ("dim", spark.range(keys).selectExpr("id k", "id * 7 name"))):
-        frame.repartition(8).write.mode("overwrite").parquet(str(folder / name))
+        frame.repartition(PARTITIONS).write.mode("overwrite").parquet(str(folder / name))
     return spark.read.parquet(str(folder / "fact")), spark.read.parquet(str(folder / "dim"))
 
 
