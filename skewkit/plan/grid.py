@@ -14,6 +14,7 @@ OUTPUT_COST = 0.03
 """Work of a row that a join returns, in rows that it shuffles and sorts: an estimate, not yet calibrated."""
 _CELLS_PER_MEAN = 2
 _WORTH = 0.005
+_REPEATED = 8
 
 
 @dataclass(frozen=True)
@@ -49,6 +50,13 @@ class Grid:
     def shape(self) -> tuple[int, int]:
         """Number of left and right stripes."""
         return len(self.left), len(self.right)
+
+    @property
+    def repeated(self) -> bool:
+        """Whether a row meets so many others that it pays to look at its key before, and not with each of them."""
+        if self.checked or self.answered:
+            return False
+        return self.left_rows * self.right_rows > _REPEATED * (self.left_rows + self.right_rows)
 
     @property
     def copied(self) -> tuple[Side, ...]:

@@ -13,7 +13,8 @@ from skewkit.plan.joinrules import Side, opposite
 from skewkit.spark.compat import place
 from skewkit.spark.joinsides import JoinKeys, sides_of, united
 from skewkit.spark.keys import Keys, Names
-from skewkit.spark.presence import group_number, group_of, with_presence
+from skewkit.spark.packing import equal_by_group, group_number, group_of, packed_key
+from skewkit.spark.presence import with_presence
 from skewkit.spark.route import HELPERS, copies, heavy_index, listed, partition_columns, salt, with_heavy_index
 
 
@@ -45,7 +46,8 @@ def salted(
     if shuffle_hash:
         l_side, r_side = _hinted(l_side, r_side, plan)
     l_packed, r_packed = F.col(names("l_packed")), F.col(names("r_packed"))
-    equal = (l_packed == r_packed) & keys.equal(sides.left_keys, sides.right_keys)
+    known = equal_by_group(plan, keys.left, l_packed)
+    equal = (l_packed == r_packed) & keys.equal(sides.left_keys, sides.right_keys, known)
     joined = l_side.join(r_side, equal, plan.rules.how)
     joined = _without_copies(joined, l_rows, keys, plan, names)
     joined = _without_copies(joined, r_rows, keys, plan, names)
@@ -167,23 +169,9 @@ def _with_packed(rows: _Rows, keys: JoinKeys, plan: JoinPlan, names: Names) -> D
     columns += partition_columns(route, names, row_hash, free=free)
     if len(lists) > n:
         df, columns = copies(df.select("*", *columns), lists, names), []
-    packed = _packed(plan, names, marked).alias(rows.packed(names))
+    packed = packed_key(plan, rows.keys, names, marked).alias(rows.packed(names))
     helpers = ("hash", "heavy", "row", "partition", "there", *HELPERS)
     return df.select("*", *columns, packed).drop(*map(names, helpers))
-
-
-def _packed(plan: JoinPlan, names: Names, marked: Column | None) -> Column:
-    """Return the packed key of a row with its `hash`, `heavy` and `partition`; `marked` rows meet a witness."""
-    n, partition = plan.keys.partitions, F.col(names("partition"))
-    group = group_of(names("hash"), n)
-    packed = partition - F.lit(n) - group
-    checked = [grid.checked for grid in plan.grids]
-    if marked is not None:
-        packed = F.when(marked, partition - F.lit(n)).otherwise(packed)
-    elif any(checked):
-        packed = F.when(listed(checked, F.col(names("heavy"))), partition + group).otherwise(packed)
-    # Never null, and Spark shall know it: else it infers `packed is not null` and computes all of this twice.
-    return F.coalesce(packed, F.lit(0))
 
 
 def _answered(

@@ -35,8 +35,11 @@ class JoinKeys:
             return None
         return keys.null_in([not safe for safe in self.null_safe])
 
-    def equal(self, left: Keys, right: Keys) -> Column:
-        """Return the equality of both keys, written so that Spark does not take it for a join key: `a IN (b)`."""
+    def equal(self, left: Keys, right: Keys, known: Column | None = None) -> Column:
+        """Return the equality of both keys, written so that Spark does not take it for a join key: `a IN (b)`.
+
+        Where `known` is true the keys are equal and are not compared.
+        """
         tests = None
         for a, b, safe in zip(left.columns, right.columns, self.null_safe, strict=True):
             same = a.isin(b)
@@ -44,6 +47,7 @@ class JoinKeys:
             tests = test if tests is None else tests & test
         if tests is None:
             raise ValueError("a join has at least one key")
+        tests = tests if known is None else known | tests
         return tests if self.residual is None else tests & self.residual
 
 

@@ -10,11 +10,8 @@ from pyspark.sql import functions as F
 from skewkit.plan.keyplan import KeyPlan
 from skewkit.spark.joinsides import JoinKeys
 from skewkit.spark.keys import Keys, Names
+from skewkit.spark.packing import group_of
 from skewkit.spark.route import listed, with_heavy_index
-
-_INT = (1 << 31) - 1
-_TAG_FROM = 33
-"""Tags are cut from the upper half of a hash, as tail buckets are from its lowest bits."""
 
 
 def with_presence(
@@ -43,22 +40,3 @@ def with_presence(
     present = found.groupBy(there, *helpers).agg(F.count(F.lit(1)).alias("n")).drop("n")
     same = (group == F.col(names("there"))) & keys.equal(side_keys, copied)
     return df.join(F.broadcast(present), same, "left").drop(*helpers)
-
-
-def group_of(key_hash: str, partitions: int) -> Column:
-    """Return a negative multiple of `partitions` that follows from the hash in a column; see `group_number`."""
-    return F.expr(f"{-partitions} * (cast(shiftright({key_hash}, {_TAG_FROM}) & {_tags(partitions) - 1}L AS int) + 1)")
-
-
-def group_number(key_hash: int, partitions: int) -> int:
-    """Return a negative multiple of `partitions`: with a partition added it is an int, and its negative is, too.
-
-    >>> group_number(-1, 32), group_number(0, 32)
-    (-1073741824, -32)
-    """
-    return -partitions * ((key_hash >> _TAG_FROM & (_tags(partitions) - 1)) + 1)
-
-
-def _tags(partitions: int) -> int:
-    """Return how many tags an int has room for beside a partition, a power of two."""
-    return 1 << (_INT // partitions).bit_length() - 1

@@ -45,6 +45,24 @@ def test_many_to_many_with_both_sides_hot(skewed, how, strategy, adaptive):
     assert assert_same_rows(joined, left.join(right, ["k"], how)) > 50_000
 
 
+@pytest.mark.connect
+@pytest.mark.parametrize("how", ["inner", "left", pytest.param("full", marks=SLOW), "semi"])
+@pytest.mark.parametrize("on", [["t"], ["t", "k"]], ids=str)
+def test_texts_that_meet_many_rows_are_compared_before(skewed, how, on, connect):
+    left, right = (
+        frame.selectExpr("if(k = 0, 'hot \"\\u00e9\\u0000', concat('key ', k)) t", "k", "v")
+        for frame in (skewed(2000), skewed(300, hot=0.3))
+    )
+    right = right.withColumnRenamed("v", "w")
+    joined = skewkit.skew_join(left, right, on, how, strategy="salt", partitions=4)
+    assert assert_same_rows(joined, left.join(right, on, how)) > 100
+    if how == "inner" and not connect:
+        assert re.search(r"packed#\d+ >= 1073741824\) OR", explained(joined))
+    stale = skewkit.skew_profile(left.where("k > 2"), *on, sample="exact")
+    joined = skewkit.skew_join(left, right, on, how, strategy="salt", partitions=4, left_profile=stale)
+    assert_same_rows(joined, left.join(right, on, how))
+
+
 @pytest.mark.parametrize("strategy", ["auto", "salt"])
 def test_hot_on_the_right_only(facts, dimension, strategy):
     joined = skewkit.skew_join(dimension, facts, "k", "inner", strategy=strategy)
