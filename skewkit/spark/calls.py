@@ -86,9 +86,10 @@ def _read(column: Column, known: Container[str], udfs: Sequence[Udf]) -> Reading
     if node.kind == "constant":
         return Reading((), lambda names: column)
     if node.kind == "other":
-        raise NotUnderstood(unread_because(column) or f"{column} is no aggregate of Spark's own, nor one with a merge")
+        said = f"{_shown(column)} is no aggregate of Spark's own, nor one with a merge"
+        raise NotUnderstood(unread_because(column) or said)
     if node.over is None:
-        what = f"the column {node.name}" if node.name else f"{column}"
+        what = f"the column {node.name}" if node.name else _shown(column)
         raise NotUnderstood(unread_because(column) or f"{what} is read outside of an aggregate")
     inner = [_read(child, known, udfs) for child in node.children]
     if node.kind == "call" and not any(part.calls for part in inner):
@@ -96,6 +97,16 @@ def _read(column: Column, known: Container[str], udfs: Sequence[Udf]) -> Reading
     if name == "struct" and any(node_of(child).name.lower() in known for child in node.children):
         raise NotUnderstood("a struct names its fields after the aggregates in it; give them an alias")
     return Reading(tuple(call for part in inner for call in part.calls), _rebuilt(node, inner))
+
+
+def _shown(column: Column, most: int = 60) -> str:
+    """Return the text of a Column, cut: around a UDF it holds what the JVM thinks of every part.
+
+    >>> _shown(F.col("v")), _shown(F.col("v" * 99), most=9)
+    ("Column<'v'>", "Column<'v...")
+    """
+    text = str(column)
+    return text if len(text) <= most else f"{text[:most]}..."
 
 
 def _rebuilt(node: Node, inner: Sequence[Reading]) -> Callable[[Names], Column]:
