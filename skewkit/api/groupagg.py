@@ -13,7 +13,8 @@ from pyspark.util import PythonEvalType
 from skewkit.api.common import analysed, first_line
 from skewkit.api.grouping import Grouping, noted
 from skewkit.errors import ArgumentError, ArgumentTypeError
-from skewkit.spark.aggregates import AggregatePlan, aggregate, inputs_of
+from skewkit.spark.aggregateplan import AggregatePlan, inputs_of
+from skewkit.spark.aggregates import aggregate
 from skewkit.spark.calls import Reading, read_aggregates
 from skewkit.spark.compat import is_column
 from skewkit.spark.frames import remember
