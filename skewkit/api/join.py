@@ -6,7 +6,13 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from pyspark.errors import PySparkException
+from pyspark.errors import (
+    ArithmeticException,
+    DateTimeException,
+    NumberFormatException,
+    PythonException,
+    SparkRuntimeException,
+)
 from pyspark.sql import Column, DataFrame
 
 from skewkit.api.common import (
@@ -33,6 +39,8 @@ from skewkit.spark.joining import broadcast_head, salted
 from skewkit.spark.joinsides import JoinKeys
 from skewkit.spark.seen import Seen
 
+_FAILED = (ArithmeticException, DateTimeException, NumberFormatException, PythonException, SparkRuntimeException)
+"""What a job raises when a key cannot be computed, such as a cast of a text that is no number."""
 STRATEGIES = ("auto", "native", "broadcast_head", "salt")
 HOWS = {
     "inner": "inner",
@@ -129,7 +137,7 @@ def skew_join(
     asked = Asked(title, strategy, keys, rules, n, settings, *profiles)
     try:
         choice = decide(asked, sides, Seen(native).physical)
-    except PySparkException as error:
+    except _FAILED as error:
         if strategy != "auto":
             raise
         # Plain Spark may compute fewer keys, or may fail as well, when it is asked for rows.

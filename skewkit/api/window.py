@@ -63,8 +63,8 @@ def skew_window(
       choose, between rows that are equal in the order, we may choose otherwise.
     * A hot partition is cut into blocks at quantiles of its order. Every block is computed by itself and corrected by
       what the blocks before it hold. Partitions that are not hot are computed as plain Spark computes them.
-    * Sums and means of floats are added up block by block, so their last bits may differ, as they do in plain Spark
-      when the rows come in another order; all else is the same to the last bit.
+    * Sums and means of floats, and deviations, are put together block by block, so their last bits may differ, as
+      they do in plain Spark when the rows come in another order; all else is the same to the last bit.
     * Where the skew does not pay for another plan, the native plan is returned (`strategy="auto"`).
 
     Args:
@@ -176,6 +176,8 @@ class SkewWindow:
         names = Names(self._df)
         apart = {name: names(f"column{i}") for i, name in enumerate(functions)}
         frame, choice = self._selected({apart[name]: function for name, function in functions.items()})
+        for name, helper in apart.items():
+            choice = replace(choice, reason=choice.reason.replace(helper, name))
         frame = frame.withColumns({name: F.col(helper) for name, helper in apart.items()}).drop(*apart.values())
         return remember(frame, choice)
 

@@ -59,11 +59,15 @@ def real_number(
 
 
 def _as_float(value: Any) -> float:
-    """Return a number as a float; infinity for an integer beyond all floats."""
+    """Return a number as a float; infinity for an integer beyond all floats.
+
+    >>> _as_float(10**400), _as_float(-(10**400))
+    (inf, -inf)
+    """
     try:
         return float(value)
     except OverflowError:
-        return math.copysign(math.inf, value)
+        return math.inf if value > 0 else -math.inf
 
 
 def one_of(name: str, value: Any, valid: Sequence[str]) -> str:

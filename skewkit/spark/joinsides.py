@@ -10,7 +10,7 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from skewkit.spark.compat import is_connect
+from skewkit.spark.compat import conf_reader, is_connect
 from skewkit.spark.keys import Keys, Names, quoted
 
 
@@ -93,6 +93,10 @@ def sides_of(left: DataFrame, right: DataFrame, keys: JoinKeys, how: str, names:
     return Sides(l_frame, r_frame, l_keys, r_keys, finish)
 
 
+_AMBIGUOUS = "spark.sql.analyzer.failAmbiguousSelfJoin"
+"""Where this is off, Spark takes the left frame's column for one of the same id in the right one, and says nothing."""
+
+
 def united(
     parts: Sequence[tuple[DataFrame, DataFrame]], left: DataFrame, right: DataFrame, keys: JoinKeys, how: str
 ) -> DataFrame:
@@ -104,7 +108,7 @@ def united(
     """
     plain = reduce(DataFrame.unionAll, (a.join(b, keys.on, how) for a, b in parts))  # type: ignore[arg-type]
     keeps = how in ("inner", "left", "right") and all(field.nullable for field in plain.schema.fields)
-    if keys.using is None or not keeps or is_connect(plain):
+    if keys.using is None or not keeps or is_connect(plain) or conf_reader(plain.sparkSession)(_AMBIGUOUS) == "false":
         return plain
     try:
         closed = _united_with_hidden_keys(parts, left, right, keys.using, how)

@@ -9,7 +9,7 @@ from pyspark.sql import functions as F
 
 from skewkit.plan.joinplan import JoinPlan
 from skewkit.spark.keys import Keys, Names
-from skewkit.spark.route import element, listed
+from skewkit.spark.route import element_or_null, listed
 
 _INT = (1 << 31) - 1
 _TAG_FROM = 33
@@ -44,7 +44,8 @@ def equal_by_group(plan: JoinPlan, keys: Keys, packed: Column) -> Column | None:
 
 
 def _compared_before(plan: JoinPlan, keys: Keys) -> list[bool]:
-    if "string" not in keys.types or any(type_ not in ("string", *_WHOLE) for type_ in keys.types):
+    texts = "string" in keys.types and all(type_ in ("string", *_WHOLE) for type_ in keys.types)
+    if not texts or plan.rules.how in ("semi", "anti"):
         return [False] * len(plan.grids)
     n = plan.keys.partitions
     room = (_INT + 1) // n - _tags(n)
@@ -60,7 +61,7 @@ def _named(plan: JoinPlan, keys: Keys, names: Names) -> Column | None:
     n, heavy = plan.keys.partitions, F.col(names("heavy"))
     values = [h.key if use else (None,) * len(keys.types) for h, use in zip(plan.keys.heavy, wanted, strict=True)]
     columns = zip(keys.columns, keys.types, zip(*values, strict=True), strict=True)
-    same = [column == element(found, type_, heavy) for column, type_, found in columns]
+    same = [column == element_or_null(found, type_, heavy) for column, type_, found in columns]
     group = -n * (heavy + F.lit(_tags(n) + 1))
     return F.when(listed(wanted, heavy) & reduce(Column.__and__, same), group)
 

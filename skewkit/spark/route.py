@@ -158,7 +158,16 @@ def _likely_few(field: StructField) -> int:
 
 def element(items: Sequence[object], type_: str, index: Column) -> Column:
     """Return `items[index]`; the optimizer folds the JSON to a literal array once, so a look-up is constant time."""
-    return F.from_json(F.lit(json.dumps(items)), f"array<{type_}>")[index.cast("int")]
+    return _literal(items, type_)[index.cast("int")]
+
+
+def element_or_null(items: Sequence[object], type_: str, index: Column) -> Column:
+    """Return `items[index]`, or null where the index is none: for conditions, of which Spark may compute all parts."""
+    return F.get(_literal(items, type_), index.cast("int"))
+
+
+def _literal(items: Sequence[object], type_: str) -> Column:
+    return F.from_json(F.lit(json.dumps(items)), f"array<{type_}>")
 
 
 def _at(items: Sequence[object], type_: str, index: str) -> str:

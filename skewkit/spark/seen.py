@@ -19,6 +19,8 @@ from skewkit.spark.physical import (
 )
 from skewkit.spark.size import guess_rows
 
+_MOST_SHOWN = 25
+"""So many columns EXPLAIN shows of each step, unless it is told otherwise."""
 _CUT = re.compile(r"\.\.\. \d+ more fields")
 
 
@@ -34,7 +36,7 @@ class Seen:
 
     @cached_property
     def _text(self) -> str:
-        return explained(self.frame)
+        return (explained_whole if len(self.frame.columns) > _MOST_SHOWN else explained)(self.frame)
 
     @property
     def rows(self) -> int | None:
@@ -48,7 +50,7 @@ class Seen:
 
     @cached_property
     def _whole(self) -> str:
-        """The physical plan with all columns: a `rand()` may stand among those that EXPLAIN leaves out."""
+        """The physical plan with all columns: a `rand()` may stand among those that EXPLAIN leaves out below."""
         return _physical(explained_whole(self.frame)) if _CUT.search(self._text) else self.physical
 
     @property

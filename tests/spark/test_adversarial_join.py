@@ -299,6 +299,16 @@ def test_the_key_that_does_not_show_after_the_hot_keys_were_broadcast(facts, dim
         assert_same_rows(pick(joined[on], left, right), plain)
 
 
+@pytest.mark.parametrize("ambiguous", ["true", "false"])
+def test_frames_that_share_a_column_beside_the_key(spark, ambiguous):
+    base = spark.range(60).selectExpr("nullif(id, -1) AS id", "nullif(id, -1) AS v")
+    left = base.selectExpr("nullif(if(id < 40, 0, id), -1) AS k", "v")
+    right = base.where("v >= 30").selectExpr("nullif(id - 30, -1) AS k", "v")
+    with conf(spark, "spark.sql.analyzer.failAmbiguousSelfJoin", ambiguous):
+        joined = skew_join(left, right, "k", strategy="broadcast_head", partitions=4)
+        assert_same_rows(joined, left.join(right, "k"))
+
+
 @pytest.mark.parametrize("how", ["inner", "left"])
 def test_the_salted_plan_shuffles_each_side_once(facts, dims, how):
     for on in ("k", facts["k"] == dims["k"]):

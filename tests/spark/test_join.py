@@ -63,6 +63,16 @@ def test_texts_that_meet_many_rows_are_compared_before(skewed, how, on, connect)
     assert_same_rows(joined, left.join(right, on, how))
 
 
+def test_texts_of_one_value_in_two_keys(spark):
+    left, right = (
+        spark.range(rows).selectExpr(f"if(id % {hot} = 0, '', concat('x', id % 50)) s", "id v").selectExpr("*", "s d")
+        for rows, hot in ((2000, 2), (300, 3))
+    )
+    right = right.withColumnRenamed("v", "w")
+    joined = skewkit.skew_join(left, right, ["s", "d"], strategy="salt", partitions=4)
+    assert assert_same_rows(joined, left.join(right, ["s", "d"])) > 100_000
+
+
 @pytest.mark.parametrize("strategy", ["auto", "salt"])
 def test_hot_on_the_right_only(facts, dimension, strategy):
     joined = skewkit.skew_join(dimension, facts, "k", "inner", strategy=strategy)
