@@ -197,14 +197,14 @@ def _without_copies(joined: DataFrame, rows: _Rows, keys: JoinKeys, plan: JoinPl
     dropped. Where it is not, one copy of a row comes out, the one on the first partition of its stripe. Only rows
     without a match ask whether the key is there.
     """
-    n, checked = plan.keys.partitions, [grid.checked for grid in plan.grids]
-    if not any(checked) or not plan.rules.keeps(rows.side):
+    n, copied = plan.keys.partitions, [grid.checked and rows.side in grid.copied for grid in plan.grids]
+    if not any(copied) or not plan.rules.keeps(rows.side):
         return joined
     other = "r" if rows.side == "left" else "l"
     packed = F.col(rows.packed(names))
     alone = (packed < 0) & F.col(names(f"{other}_packed")).isNull()
     group = F.when(alone, packed - F.pmod(packed, F.lit(n)))
-    looked = with_presence(joined, group, rows.keys, rows.other, keys, plan.keys, checked, names)
+    looked = with_presence(joined, group, rows.keys, rows.other, keys, plan.keys, copied, names)
     firsts = [
         stripe.targets[0] + group_number(heavy.hash, n)
         for heavy, grid in zip(plan.keys.heavy, plan.grids, strict=True)

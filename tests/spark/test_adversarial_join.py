@@ -241,6 +241,15 @@ def test_keys_that_may_be_others_when_read_again_are_read_once(spark, dims, fick
     assert wide.sparkSession.conf.get("spark.sql.debug.maxToStringFields") == "25"
 
 
+def test_a_side_without_copies_is_read_once(spark, facts):
+    """The keys of the fickle side are random: were they looked up, they could deny what the join itself saw."""
+    fickle = FICKLE["rand"](spark.range(0, 9, 1, 3).selectExpr("id AS w"))
+    for left, right in ((facts, fickle), (fickle, facts)):
+        joined = skew_join(left, right, "k", "full", strategy="salt", partitions=4)
+        assert "strategy   salt" in explain(joined)
+        assert explained(joined).partition("== Physical Plan ==")[2].count("rand(") == 1
+
+
 def test_keys_beside_values_that_may_be_others_may_be_read_again(facts, dims):
     firsts = facts.withColumn("n", F.row_number().over(Window.partitionBy("x").orderBy("s")))
     check(firsts, dims.dropDuplicates(["k"]).drop("w"), "k", "right")
