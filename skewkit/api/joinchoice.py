@@ -89,8 +89,11 @@ def _head_broken(asked: Asked, sides: Sides, head: Head) -> str | None:
 
 
 def fits_a_hash_table(plan: JoinPlan, settings: Settings) -> bool:
-    """Return whether the build side of a shuffled hash join, which cannot spill, is small enough everywhere."""
-    return plan.build_rows is not None and plan.build_rows <= settings.hash_join_rows
+    """Return whether a shuffled hash join is faster than sorting, and its build side small enough: it cannot spill.
+
+    In a full join Spark also has to remember which rows of a hash table were met, and takes no map of single ints.
+    """
+    return plan.rules.how != "full" and plan.build_rows is not None and plan.build_rows <= settings.hash_join_rows
 
 
 def _without_a_job(asked: Asked, physical: str) -> str | None:
