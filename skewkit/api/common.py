@@ -49,8 +49,10 @@ def check_batch(df: DataFrame, what: str, otherwise: str = "") -> None:
 
 
 def check_partitions(df: DataFrame, partitions: int | None) -> int:
-    """Return the number of partitions: the argument, else the session's number of shuffle partitions."""
-    n = default_partitions(df.sparkSession) if partitions is None else whole_number("partitions", partitions)
+    """Return the number of partitions: the argument, else the session's shuffle partitions, if it has not too many."""
+    if partitions is None:
+        return min(default_partitions(df.sparkSession), MOST_PARTITIONS)
+    n = whole_number("partitions", partitions)
     if n > MOST_PARTITIONS:
         raise ArgumentError(f"partitions is {n:,}; expected at most {MOST_PARTITIONS:,}")
     return n

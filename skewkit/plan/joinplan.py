@@ -203,7 +203,10 @@ def join_plan(
     keys = key_plan(load, partitions, scheme, theta=0.0, epsilon=epsilon)
     keys = replace(keys, native_straggler=native_straggler(native, partitions))
     most = _most(left, lefts), _most(right, rights)
-    grids = tuple(_grid(heavy, shapes[heavy.hash], sizes[heavy.hash], most, rules) for heavy in keys.heavy)
+    grids = tuple(
+        _grid(heavy, shapes[heavy.hash], sizes[heavy.hash], most, rules, numbered=i < _INTS // partitions)
+        for i, heavy in enumerate(keys.heavy)
+    )
     matched = max(totals[0].rows - sum(a for a, _ in sizes.values()), 0.0)
     output = matched + sum(a * b if pairs else a for a, b in sizes.values())
     return JoinPlan(rules, _spreading(keys, grids), grids, *totals, output)
@@ -240,7 +243,10 @@ def _grid(
     sizes: tuple[float, float],
     most: tuple[Mapping[int, float] | None, Mapping[int, float] | None],
     rules: JoinRules,
+    *,
+    numbered: bool,
 ) -> Grid:
+    """Return a key's grid; one whose copies would be looked at again needs a number, and stays whole without."""
     answered = _answered(shape, rules)
     if shape.split == "both":
         left, right = cells_of(shape.lefts, shape.rights, tuple(p for p, _ in heavy.parts))
@@ -250,7 +256,11 @@ def _grid(
         left, right = along(heavy.parts)
     left_most, right_most = (None if m is None else m.get(heavy.hash, m[_OTHER]) for m in most)
     grid = Grid(left, right, sizes[0], sizes[1], left_most, right_most, answered=answered)
-    return replace(grid, checked=any(rules.copies(side) == "checked" for side in grid.copied))
+    checked = any(rules.copies(side) == "checked" for side in grid.copied)
+    if checked and not numbered:
+        left, right = along(((heavy.parts[0][0], 1.0),))
+        return replace(grid, left=left, right=right)
+    return replace(grid, checked=checked)
 
 
 def _answered(shape: Shape, rules: JoinRules) -> bool:
@@ -261,6 +271,8 @@ def _heavy(key: HeavyKey, weight: float, shape: Shape) -> HeavyLoad:
     return HeavyLoad(key.key, key.hash, weight, shape.split != "none", shape.lefts * shape.rights)
 
 
+_INTS = 1 << 31
+"""Negative ints: so many pairs of a partition and a heavy key have a number of their own."""
 _OTHER = -(1 << 64)
 """Where a map of greatest numbers of rows keeps that of the keys it does not list; no hash is so small."""
 

@@ -19,6 +19,7 @@ VERSION = tuple(int(part) for part in pyspark.__version__.split(".")[:2])
 _SQL_CONNECT = "pyspark.sql.connect"
 _MOST_FIELDS = "spark.sql.debug.maxToStringFields"
 _EXPLAINING = Lock()
+_CUT_OFF = re.compile(r"\.\.\. \d+ more characters\s*$")
 
 
 def is_connect(thing: object) -> bool:
@@ -66,12 +67,14 @@ def tasks_at_a_time(spark: SparkSession) -> int | None:
 def explained(df: DataFrame, mode: str = "COST") -> str:
     """Return what EXPLAIN says of a frame, or '' where it cannot be asked; no job is started.
 
-    Lists of more than 25 columns or values are cut short; see `explained_whole`.
+    Lists of more than 25 columns or values are cut short; see `explained_whole`. A text whose end is cut off, being
+    longer than the session's `spark.sql.maxPlanStringLength`, says nothing for certain: '' as well.
     """
     try:
-        return str(df.sparkSession.sql(f"EXPLAIN {mode} SELECT * FROM {{frame}}", frame=df).collect()[0][0])
+        text = str(df.sparkSession.sql(f"EXPLAIN {mode} SELECT * FROM {{frame}}", frame=df).collect()[0][0])
     except PySparkException:
         return ""
+    return "" if _CUT_OFF.search(text) else text
 
 
 def explained_whole(df: DataFrame) -> str:

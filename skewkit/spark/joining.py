@@ -13,7 +13,7 @@ from skewkit.plan.joinrules import Side, opposite
 from skewkit.spark.compat import place
 from skewkit.spark.joinsides import JoinKeys, sides_of, united
 from skewkit.spark.keys import Keys, Names
-from skewkit.spark.packing import equal_by_group, group_number, group_of, packed_key
+from skewkit.spark.packing import equal_by_group, heavy_group, heavy_group_number, packed_key
 from skewkit.spark.presence import with_presence
 from skewkit.spark.route import HELPERS, copies, heavy_index, listed, partition_columns, salt, with_heavy_index
 
@@ -159,7 +159,7 @@ def _with_packed(rows: _Rows, keys: JoinKeys, plan: JoinPlan, names: Names) -> D
     df, free = rows.frame, keys.unmatched(rows.keys)
     if free is not None and not _stays(how, side):
         df, free = df.where(~free), None
-    columns = heavy_index(rows.keys, plan.keys, names)
+    columns = heavy_index(rows.keys, plan.keys, names, free=free)
     marked = None
     if any(grid.answered for grid in plan.grids):
         df, free, marked = _answered(df.select("*", *columns), rows, keys, plan, names, free)
@@ -182,7 +182,7 @@ def _answered(
     wanted = listed(answered, F.col(names("heavy")))
     if rows.side == "right":
         return df.where(~wanted), free, None
-    group = F.when(wanted, group_of(names("hash"), plan.keys.partitions))
+    group = F.when(wanted, heavy_group(F.col(names("heavy")), plan.keys.partitions))
     df = with_presence(df, group, rows.keys, rows.other, keys, plan.keys, answered, names)
     found = F.col(names("there")).isNotNull()
     if plan.rules.how == "semi":
@@ -206,8 +206,8 @@ def _without_copies(joined: DataFrame, rows: _Rows, keys: JoinKeys, plan: JoinPl
     group = F.when(alone, packed - F.pmod(packed, F.lit(n)))
     looked = with_presence(joined, group, rows.keys, rows.other, keys, plan.keys, copied, names)
     firsts = [
-        stripe.targets[0] + group_number(heavy.hash, n)
-        for heavy, grid in zip(plan.keys.heavy, plan.grids, strict=True)
+        stripe.targets[0] + heavy_group_number(heavy, n)
+        for heavy, grid in enumerate(plan.grids)
         if grid.checked
         for stripe in (grid.left if rows.side == "left" else grid.right)
     ]

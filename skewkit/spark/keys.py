@@ -167,9 +167,12 @@ class Names:
         return self._prefix + role
 
 
+_NO_HASH = ("map", "variant", "geometry", "geography")
+
+
 def _unhashable(type_: DataType) -> str | None:
     names = [str(part.typeName()) for part in _parts(type_)]
-    return next((name for name in names if name in ("map", "variant")), None)
+    return next((name for name in names if name in _NO_HASH), None)
 
 
 def has_fixed_hash(type_: DataType) -> bool:

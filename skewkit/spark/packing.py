@@ -29,7 +29,8 @@ def packed_key(plan: JoinPlan, keys: Keys, names: Names, marked: Column | None) 
     if marked is not None:
         packed = F.when(marked, partition - F.lit(n)).otherwise(packed)
     elif any(checked):
-        packed = F.when(listed(checked, F.col(names("heavy"))), partition + group).otherwise(packed)
+        heavy = F.col(names("heavy"))
+        packed = F.when(listed(checked, heavy), partition + heavy_group(heavy, n)).otherwise(packed)
     # Never null, and Spark shall know it: else it infers `packed is not null` and computes all of this twice.
     return F.coalesce(packed, F.lit(0))
 
@@ -66,18 +67,26 @@ def _named(plan: JoinPlan, keys: Keys, names: Names) -> Column | None:
     return F.when(listed(wanted, heavy) & reduce(Column.__and__, same), group)
 
 
-def group_of(key_hash: str, partitions: int) -> Column:
-    """Return a negative multiple of `partitions` that follows from the hash in a column; see `group_number`."""
-    return F.expr(f"{-partitions} * (cast(shiftright({key_hash}, {_TAG_FROM}) & {_tags(partitions) - 1}L AS int) + 1)")
+def heavy_group(heavy: Column, partitions: int) -> Column:
+    """Return a negative multiple of `partitions` that no other heavy key has; see `heavy_group_number`."""
+    return F.lit(-partitions) * (heavy + F.lit(1))
 
 
-def group_number(key_hash: int, partitions: int) -> int:
-    """Return a negative multiple of `partitions`: with a partition added it is an int, and its negative is, too.
+def heavy_group_number(heavy: int, partitions: int) -> int:
+    """Return the group of a heavy key by its index: with a partition added it is an int that no other key has.
 
-    >>> group_number(-1, 32), group_number(0, 32)
-    (-1073741824, -32)
+    >>> heavy_group_number(0, 32), heavy_group_number(2, 32)
+    (-32, -96)
     """
-    return -partitions * ((key_hash >> _TAG_FROM & (_tags(partitions) - 1)) + 1)
+    return -partitions * (heavy + 1)
+
+
+def group_of(key_hash: str, partitions: int) -> Column:
+    """Return a negative multiple of `partitions` that follows from the hash in a column.
+
+    With a partition added it is an int, and its negative is, too. Keys may share it.
+    """
+    return F.expr(f"{-partitions} * (cast(shiftright({key_hash}, {_TAG_FROM}) & {_tags(partitions) - 1}L AS int) + 1)")
 
 
 def _tags(partitions: int) -> int:

@@ -9,14 +9,18 @@ _GROUPED = re.compile(r"Aggregate \[([^\[\]]+)\]")
 _PLACED = re.compile(r"Exchange (?:hash|range)partitioning\(([^()]+)\), REPARTITION_BY")
 _ATTRIBUTE = re.compile(r"([^\s,\[(]+)#\d+")
 _UNSAFE = (
-    ("holds a limit or a sample, which may differ the second time", r"Limit\b|\bSample\b|TakeOrdered"),
-    ("holds random values", r"\b(rand|randn|random|uuid|shuffle|randstr|uniform)\("),
-    ("calls Java, which may return something else the second time", r"\b(try_)?reflect\(|\bjava_method\("),
-    ("is observed, and its metrics would count every reading", r"CollectMetrics"),
-    ("holds positions of rows", r"(?i)monotonically_increasing_id|spark_partition_id"),
+    ("holds a limit or a sample, which may differ the second time", r"Limit$|^Sample$|^TakeOrdered"),
+    ("is observed, and its metrics would count every reading", r"^CollectMetrics"),
     ("is computed by Python, which may return something else the second time", r"Python|InPandas|InArrow"),
 )
+_UNSAFE_CALLS = (
+    ("is read by Python, which may return something else the second time", r"\(Python\)"),
+    ("holds random values", r"\b(rand|randn|random|uuid|shuffle|randstr|uniform)\("),
+    ("calls Java, which may return something else the second time", r"\b(try_)?reflect\(|\bjava_method\("),
+    ("holds positions of rows", r"(?i)\b(monotonically_increasing_id|spark_partition_id)\("),
+)
 _BY_ORDER = r"\b(first|last|any_value|nth_value|max_by|min_by|mode|collect_list|listagg|row_number|ntile|lag|lead)\("
+_OPERATOR = re.compile(r"^[\s:+|-]*(?:\*\(\d+\) )?(?:Scan )?([A-Za-z]\w*)")
 _COSTLY = (
     ("comes from an RDD, which may be costly", r"ExistingRDD"),
     ("is the result of a shuffle, which is costly", r"Exchange|Join|Window"),
@@ -67,7 +71,7 @@ def unsafe_to_read_twice(physical: str) -> str | None:
     text = _uncached(physical)
     if not text.strip():
         return "has a plan that cannot be seen"
-    return _first(_UNSAFE, text)
+    return _operator(_UNSAFE, text) or next((why for why, calls in _UNSAFE_CALLS if re.search(calls, text)), None)
 
 
 def depends_on_order(physical: str) -> str | None:
@@ -83,11 +87,22 @@ def depends_on_order(physical: str) -> str | None:
 
 def against_reading_twice(physical: str) -> str | None:
     """Return why a frame should not be computed twice, because it is unsafe or costly, or None."""
-    return unsafe_to_read_twice(physical) or _first(_COSTLY, _uncached(physical))
+    return unsafe_to_read_twice(physical) or _operator(_COSTLY, _uncached(physical))
 
 
-def _first(reasons: tuple[tuple[str, str], ...], text: str) -> str | None:
-    return next((reason for reason, pattern in reasons if re.search(pattern, text)), None)
+def operators(physical: str) -> set[str]:
+    r"""Return the operators of a plan; not its columns, tables and files, which may have any name.
+
+    >>> operators("*(1) Project [Limit#1]\n+- *(1) Scan ExistingRDD[Limit#1]") == {"Project", "ExistingRDD"}
+    True
+    """
+    return {found.group(1) for found in map(_OPERATOR.match, physical.splitlines()) if found}
+
+
+def _operator(reasons: tuple[tuple[str, str], ...], text: str) -> str | None:
+    """Return the first reason whose pattern is found in the name of an operator."""
+    names = operators(text)
+    return next((reason for reason, pattern in reasons if any(re.search(pattern, name) for name in names)), None)
 
 
 def _uncached(physical: str) -> str:

@@ -10,7 +10,7 @@ from pyspark.sql import functions as F
 from skewkit.plan.keyplan import KeyPlan
 from skewkit.spark.joinsides import JoinKeys
 from skewkit.spark.keys import Keys, Names
-from skewkit.spark.packing import group_of
+from skewkit.spark.packing import heavy_group
 from skewkit.spark.route import listed, with_heavy_index
 
 
@@ -27,7 +27,7 @@ def with_presence(
     """Return the frame with a column `there`: not null where the row's key is hot and on the other side, too.
 
     `group` is what the frame's rows have in common with the other side's rows of the same heavy key, null for rows
-    that do not ask; see `group_of`. The other side's key columns are read for it, and its distinct keys of the
+    that do not ask; see `heavy_group`. The other side's key columns are read for it, and its distinct keys of the
     hashes that `looked_up` marks, mostly one per heavy key, are broadcast. Two keys may share a hash: it is the key
     that has to be there.
     """
@@ -36,7 +36,7 @@ def with_presence(
     read = frame.select(*(c.alias(helper) for c, helper in zip(other_keys.columns, helpers, strict=True)))
     copied = Keys(tuple(F.col(helper) for helper in helpers), tuple(helpers), other_keys.types)
     found = with_heavy_index(read, copied, plan, names).where(listed(looked_up, F.col(names("heavy"))))
-    there = group_of(names("hash"), plan.partitions).alias(names("there"))
+    there = heavy_group(F.col(names("heavy")), plan.partitions).alias(names("there"))
     present = found.groupBy(there, *helpers).agg(F.count(F.lit(1)).alias("n")).drop("n")
     same = (group == F.col(names("there"))) & keys.equal(side_keys, copied)
     return df.join(F.broadcast(present), same, "left").drop(*helpers)

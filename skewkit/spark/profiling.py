@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 
+from pyspark.errors import PySparkNotImplementedError
 from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import functions as F
 from pyspark.sql.types import DataType
@@ -104,7 +105,15 @@ def _resized(task: Task, found: KeyProfile, wanted: float) -> Task:
 def _collect(tasks: Sequence[Task], partitions: int, buckets: int) -> list[list[Row]]:
     parts = [part for i, task in enumerate(tasks) for part in _queries(task, i, partitions, buckets)]
     result: list[list[Row]] = [[] for _ in tasks]
-    for row in reduce(DataFrame.unionAll, parts).collect():
+    found = reduce(DataFrame.unionAll, parts)
+    try:
+        rows = found.collect()
+    except (ValueError, OverflowError, PySparkNotImplementedError):
+        # A key that Python cannot have, such as a date of the year 0 in an array: its hash must do.
+        fields = found.schema["key"].dataType.fields  # type: ignore[attr-defined]
+        nothing = F.struct(*(F.lit(None).cast(field.dataType).alias(field.name) for field in fields))
+        rows = found.withColumn("key", nothing).collect()
+    for row in rows:
         result[row["task"]].append(row)
     return result
 

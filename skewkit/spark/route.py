@@ -31,9 +31,14 @@ def with_heavy_index(df: DataFrame, keys: Keys, plan: KeyPlan, names: Names) -> 
     return df.select("*", *heavy_index(keys, plan, names))
 
 
-def heavy_index(keys: Keys, plan: KeyPlan, names: Names) -> list[Column]:
-    """Return the columns `hash` (64-bit hash of the key) and `heavy` (index in the plan, or -1)."""
-    return [keys.hash.alias(names("hash")), F.expr(f"{_index(plan, names('hash'))} AS {names('heavy')}")]
+def heavy_index(keys: Keys, plan: KeyPlan, names: Names, *, free: Column | None = None) -> list[Column]:
+    """Return the columns `hash` (64-bit hash of the key) and `heavy` (index in the plan, or -1).
+
+    Rows for which `free` is true are of no heavy key, though Spark's hash, which passes over nulls, may be that of one.
+    """
+    index = F.expr(_index(plan, names("hash")))
+    index = index if free is None else F.when(free, F.lit(-1)).otherwise(index)
+    return [keys.hash.alias(names("hash")), index.alias(names("heavy"))]
 
 
 def _index(plan: KeyPlan, key_hash: str) -> str:

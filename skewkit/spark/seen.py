@@ -14,6 +14,7 @@ from skewkit.spark.physical import (
     against_reading_twice,
     depends_on_order,
     grouped_by,
+    operators,
     placed_by,
     unsafe_to_read_twice,
 )
@@ -77,7 +78,7 @@ class Seen:
     @property
     def simple(self) -> bool:
         """Whether the frame only reads, selects and filters, so that its sources' rows bound its own."""
-        return self.costly_again is None and "Generate" not in self.physical
+        return self.costly_again is None and "Generate" not in operators(self.physical)
 
     def gathered(self, keys: Sequence[str]) -> bool:
         """Return whether the user repartitioned the frame by some of these columns just before.
@@ -100,7 +101,7 @@ class Seen:
     @property
     def stored(self) -> bool:
         """Whether the frame is read from storage row by row, so that a row's position in its split is fixed."""
-        return self.costly_again is None and "InMemoryTableScan" not in self.physical
+        return self.costly_again is None and "InMemoryTableScan" not in operators(self.physical)
 
 
 def _physical(text: str) -> str:

@@ -256,6 +256,68 @@ def test_keys_beside_values_that_may_be_others_may_be_read_again(facts, dims):
     assert "strategy   salt" in explain(skew_join(firsts, dims.dropDuplicates(["k"]), "k", "full", strategy="salt"))
 
 
+HASHED_AS_NULL = {
+    "empty array": "array_remove(array(1), 1)",
+    "struct of nulls": "named_struct('a', int(NULL), 'b', string(NULL))",
+}
+
+
+@pytest.mark.parametrize("how", KINDS)
+@pytest.mark.parametrize("key", HASHED_AS_NULL)
+def test_nulls_beside_a_hot_key_of_their_hash(spark, key, how):
+    """Spark's hash passes over nulls: a null key that the join keeps is not the hot one, though it has its hash."""
+    hot = spark.range(0, 120, 1, 2).selectExpr("id AS v", f"{HASHED_AS_NULL[key]} AS k")
+    nulls = spark.range(0, 31, 1, 2).selectExpr("id AS w", f"if(id < 30, NULL, {HASHED_AS_NULL[key]}) AS k")
+    for left, right in ((hot, nulls), (nulls, hot), (hot, nulls.where("w < 30")), (nulls.where("w < 30"), hot)):
+        check(left, right, "k", how)
+
+
+@pytest.mark.parametrize("how", ["left", "full", "anti"])
+def test_nulls_in_other_columns_have_one_hash(spark, how):
+    right = spark.range(0, 120, 1, 2).selectExpr("id AS v", "if(id < 90, NULL, id) AS a", "if(id < 90, 5, id) AS b")
+    left = spark.range(0, 31, 1, 2).selectExpr("id AS w", "if(id < 30, 5, NULL) AS c", "if(id < 30, NULL, 5L) AS d")
+    check(left, right, [left["c"].eqNullSafe(right["a"]), left["d"] == right["b"]], how)
+
+
+def test_hot_keys_that_share_bits_of_their_hash(spark):
+    """The hashes of 4278 and 32832 have the same upper bits; both are copied, and neither is on the other side."""
+    left = spark.range(0, 100, 1, 2).selectExpr("id AS v", "if(id % 2 = 0, 4278L, 32832L) AS k")
+    right = spark.range(200).selectExpr("id AS w", "id + 1000000 AS k")
+    stale = right.selectExpr("CASE WHEN w < 80 THEN 4278L WHEN w < 160 THEN 32832L ELSE k END AS k")
+    profiles = {
+        "left_profile": skew_profile(left, "k", partitions=8),
+        "right_profile": skew_profile(stale, "k", partitions=8),
+    }
+    joined = skew_join(left, right, "k", "left", strategy="salt", partitions=8, **profiles)
+    assert joined.count() == 100
+    assert_same_rows(joined, left.join(right, "k", "left"))
+
+
+FOREIGN = {
+    "array of dates": "array(date_add(DATE'9999-12-31', int(k) * 100))",
+    "struct of timestamps": "named_struct('t', timestamp_micros(9000000000000000000 - k))",
+    "array of months": "array(make_ym_interval(0, int(k)))",
+}
+
+
+@pytest.mark.parametrize("key", FOREIGN)
+def test_keys_that_python_cannot_have(facts, dims, key):
+    left, right = (f.withColumn("k", F.when(F.col("k").isNotNull(), F.expr(FOREIGN[key]))) for f in (facts, dims))
+    for how in ("full", "anti"):
+        check(left, right, "k", how)
+
+
+def test_a_plan_whose_text_is_cut_off_is_not_trusted(spark, facts, dims):
+    fickle = FICKLE["rand"](facts.drop("k"))
+    with conf(spark, "spark.sql.maxPlanStringLength", "300"):
+        assert "native: a full join keeps" in explain(skew_join(fickle, dims, "k", "full", partitions=4))
+
+
+def test_a_session_with_more_shuffle_partitions_than_a_plan_can_have(spark, facts, dims):
+    with conf(spark, "spark.sql.shuffle.partitions", "100000"):
+        assert "65536 partitions" in explain(skew_join(facts, dims, "k"))
+
+
 BAD = "if(id % 5 = 0, 'none', string(if(id % 3 > 0, 0, id))) AS k"
 """Some of these strings are no numbers, and an ANSI cast of them fails."""
 

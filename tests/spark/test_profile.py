@@ -173,6 +173,8 @@ Join Inner, (a#1 = b#2), Statistics(sizeInBytes=9.9 EiB)
         ("Project [rand(5)]", "random"),
         ("ArrowEvalPython", "Python"),
         ("SortMergeJoin\n +- Exchange", "shuffle"),
+        ("*(1) Project [CreditLimit#1]\n+- *(1) FileScan parquet default.JoinSample[CreditLimit#1] PythonFiles", None),
+        ("*(1) Scan ExistingRDD[a#1]", "RDD"),
     ],
 )
 def test_what_speaks_against_reading_twice(plan, reason):
