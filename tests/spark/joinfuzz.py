@@ -36,6 +36,8 @@ SAME = [
     "make_dt_interval(0, 0, int(g), 0.5)",
     "make_ym_interval(0, int(g))",
     "CASE g WHEN 0 THEN array(1, NULL) WHEN 1 THEN array(NULL, 1) WHEN 2 THEN array() ELSE array(int(g)) END",
+    "CASE g WHEN 0 THEN array_remove(array(1), 1) WHEN 1 THEN array(int(NULL)) WHEN g THEN array(int(g)) END",
+    "if(g IS NULL, NULL, named_struct('a', if(g = 0, NULL, g), 'b', if(g = 0, NULL, 'b')))",
     "CASE g WHEN 0 THEN array(-0.0D) WHEN 1 THEN array(0D) WHEN 2 THEN array(double('NaN')) ELSE array(double(g)) END",
     "named_struct('a', if(g = 0, NULL, 1), 'b', if(g = 1, NULL, g))",
     "if(g IS NULL, NULL, named_struct('a', array(named_struct('x', g)), 'b', -0.0D))",
