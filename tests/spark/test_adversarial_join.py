@@ -262,7 +262,7 @@ HASHED_AS_NULL = {
 }
 
 
-@pytest.mark.parametrize("how", KINDS)
+@pytest.mark.parametrize("how", ["left", "full", "anti"])
 @pytest.mark.parametrize("key", HASHED_AS_NULL)
 def test_nulls_beside_a_hot_key_of_their_hash(spark, key, how):
     """Spark's hash passes over nulls: a null key that the join keeps is not the hot one, though it has its hash."""
