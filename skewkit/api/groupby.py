@@ -53,7 +53,7 @@ def skew_groupby(
 
     Raises:
         ColumnNotFoundError: a key is not in the frame.
-        KeyTypeError: a key is, or holds, a map or a variant.
+        KeyTypeError: a key is, or holds, a map, a variant or a geometry.
         ArgumentError: unknown strategy, partitions below 1, or both `profile` and `heavy`.
         ProfileError: the profile is of other keys.
         UnsupportedError: the frame is a stream.

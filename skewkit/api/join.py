@@ -98,7 +98,7 @@ def skew_join(
 
     Raises:
         ColumnNotFoundError: a key is not in a frame.
-        KeyTypeError: a key is, or holds, a map or a variant.
+        KeyTypeError: a key is, or holds, a map, a variant or a geometry.
         ArgumentError: unknown `how` or strategy, or partitions below 1.
         ProfileError: a profile is of other keys.
         UnsupportedError: a cross join, a stream, or a strategy that this join cannot have, such as `broadcast_head`

@@ -35,7 +35,7 @@ def join_keys(left: DataFrame, right: DataFrame, on: Any) -> JoinKeys | str:
     Raises:
         ArgumentTypeError: `on` is neither names nor Columns.
         ColumnNotFoundError: a name is missing on a side.
-        KeyTypeError: a key is, or holds, a map or a variant.
+        KeyTypeError: a key is, or holds, a map, a variant or a geometry.
     """
     parts = [on] if isinstance(on, str) or is_column(on) else on
     if not isinstance(parts, Sequence) or not all(isinstance(p, str) or is_column(p) for p in parts):

@@ -78,7 +78,7 @@ def skew_window(
 
     Raises:
         ColumnNotFoundError: a column is not in the frame.
-        KeyTypeError: a partition or order column is, or holds, a map or a variant.
+        KeyTypeError: a partition or order column is, or holds, a map, a variant or a geometry.
         ArgumentError: unknown strategy, or partitions below 1.
         ProfileError: the profile is of other keys.
         UnsupportedError: the frame is a stream, or `split` is not possible for these keys.

@@ -80,7 +80,7 @@ def find_keys(df: DataFrame, keys: Sequence[KeyLike], *, what: str = "key", lite
         ArgumentError: no key is given.
         ArgumentTypeError: a key is neither a name nor a Column.
         ColumnNotFoundError: a column is not in the frame, or is there more than once.
-        KeyTypeError: a key is, or holds, a map or a variant.
+        KeyTypeError: a key is, or holds, a map, a variant or a geometry.
     """
     if not keys:
         raise ArgumentError(f"no {what} column given; name at least one, as in skew_groupby(df, 'k')")

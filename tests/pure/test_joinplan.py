@@ -140,6 +140,16 @@ def test_hot_right_keys_of_a_semi_join_are_answered_by_the_look_up():
     assert plan.looked_up == ("right",)
 
 
+def test_copied_keys_without_a_number_stay_whole(monkeypatch):
+    left, right, rules = profile_of({1: 5000.0, 2: 4000.0}), profile_of({3: 1.0}), JoinRules("full")
+    assert [grid.checked for grid in join_plan(left, right, 8, rules).grids[:2]] == [True, True]
+    monkeypatch.setattr("skewkit.plan.joinplan._INTS", 8)
+    plan = join_plan(left, right, 8, rules)
+    sides_meet(plan)
+    assert plan.grids[0].checked
+    assert {(grid.checked, grid.shape) for grid in plan.grids[1:]} == {(False, (1, 1))}
+
+
 def test_both_sides_hot_make_a_grid_that_copies_less():
     shape = shape_of(2e4, 2e4, 4e5, 64, ("left", "right"))
     assert shape.split == "both"

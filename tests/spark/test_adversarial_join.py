@@ -303,8 +303,20 @@ FOREIGN = {
 @pytest.mark.parametrize("key", FOREIGN)
 def test_keys_that_python_cannot_have(facts, dims, key):
     left, right = (f.withColumn("k", F.when(F.col("k").isNotNull(), F.expr(FOREIGN[key]))) for f in (facts, dims))
+    assert skew_profile(left, "k").heavy, "known by its hash"
     for how in ("full", "anti"):
         check(left, right, "k", how)
+
+
+def test_a_geometry_beside_the_key(spark, facts, dims):
+    point = "st_geomfromwkb(X'0101000000000000000000F03F0000000000000040')"
+    try:
+        left = facts.selectExpr("k", f"{point} AS g")
+    except PySparkException:
+        pytest.skip("this Spark has no geometry")
+    joined = skew_join(left, dims, "k", "full", strategy="salt", partitions=3)
+    assert_same_rows(joined.drop("g"), left.join(dims, "k", "full").drop("g"))
+    assert joined.where("g IS NOT NULL").count() == left.count()
 
 
 def test_a_plan_whose_text_is_cut_off_is_not_trusted(spark, facts, dims):
