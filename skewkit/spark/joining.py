@@ -15,7 +15,16 @@ from skewkit.spark.joinsides import JoinKeys, sides_of, united
 from skewkit.spark.keys import Keys, Names
 from skewkit.spark.packing import equal_by_group, heavy_group, heavy_group_number, packed_key
 from skewkit.spark.presence import with_presence
-from skewkit.spark.route import HELPERS, copies, heavy_index, listed, partition_columns, salt, with_heavy_index
+from skewkit.spark.route import (
+    HELPERS,
+    copies,
+    heavy_index,
+    listed,
+    partition_columns,
+    salt,
+    with_columns,
+    with_heavy_index,
+)
 
 
 def salted(
@@ -87,7 +96,7 @@ def broadcast_head(
 def rows_of(df: DataFrame, keys: Keys, head: Head, most: int) -> int:
     """Return how many rows a frame has of the keys of a head, counted up to `most`, in one job."""
     names = Names(df)
-    found = df.select(*heavy_index(keys, head.keys, names))
+    found = with_heavy_index(df, keys, head.keys, names)
     return found.where(F.col(names("heavy")) >= 0).limit(most).count()
 
 
@@ -162,16 +171,16 @@ def _with_packed(rows: _Rows, keys: JoinKeys, plan: JoinPlan, names: Names) -> D
     columns = heavy_index(rows.keys, plan.keys, names, free=free)
     marked = None
     if any(grid.answered for grid in plan.grids):
-        df, free, marked = _answered(df.select("*", *columns), rows, keys, plan, names, free)
+        df, free, marked = _answered(with_columns(df, columns), rows, keys, plan, names, free)
         columns = []
     spread = free is not None or any(len(h.parts) > 1 for h in route.heavy)
     row_hash = salt(rows.frame, rows.keys, stored=rows.stored) if spread else None
     columns += partition_columns(route, names, row_hash, free=free)
     if len(lists) > n:
-        df, columns = copies(df.select("*", *columns), lists, names), []
+        df, columns = copies(with_columns(df, columns), lists, names), []
     packed = packed_key(plan, rows.keys, names, marked).alias(rows.packed(names))
     helpers = ("hash", "heavy", "row", "partition", "there", *HELPERS)
-    return df.select("*", *columns, packed).drop(*map(names, helpers))
+    return with_columns(df, [*columns, packed]).drop(*map(names, helpers))
 
 
 def _answered(

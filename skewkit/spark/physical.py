@@ -9,7 +9,7 @@ _GROUPED = re.compile(r"Aggregate \[([^\[\]]+)\]")
 _PLACED = re.compile(r"Exchange (?:hash|range)partitioning\(([^()]+)\), REPARTITION_BY")
 _ATTRIBUTE = re.compile(r"([^\s,\[(]+)#\d+")
 _UNSAFE = (
-    ("holds a limit or a sample, which may differ the second time", r"Limit$|^Sample$|^TakeOrdered"),
+    ("holds a limit or a sample, which may differ the second time", r"(?<!WindowGroup)Limit$|^Sample$|^TakeOrdered"),
     ("is observed, and its metrics would count every reading", r"^CollectMetrics"),
     ("is computed by Python, which may return something else the second time", r"Python|InPandas|InArrow"),
 )
@@ -19,7 +19,22 @@ _UNSAFE_CALLS = (
     ("calls Java, which may return something else the second time", r"\b(try_)?reflect\(|\bjava_method\("),
     ("holds positions of rows", r"(?i)\b(monotonically_increasing_id|spark_partition_id)\("),
 )
-_BY_ORDER = r"\b(first|last|any_value|nth_value|max_by|min_by|mode|collect_list|listagg|row_number|ntile|lag|lead)\("
+_BY_ORDER = (
+    (
+        "holds the first of several values, or another one that depends on the order of rows",
+        r"\b(first|last|any_value|nth_value|max_by|min_by|mode|collect_list|collect_set|array_agg|listagg|string_agg|"
+        r"row_number|ntile|lag|lead|percentile_approx|approx_percentile|histogram_numeric|approx_top_k\w*|\w+_sketch_agg)\(|"
+        r"specifiedwindowframe\(RowFrame, (?!unboundedpreceding\$\(\), unboundedfollowing)",
+    ),
+    (
+        "sums floating-point numbers, whose last digits depend on the order of rows",
+        # A sum of whole numbers is a long, whose attribute ends in L; one of decimals has `isEmpty` beside it.
+        r"\bsum#\d+(?![\dL]|, isEmpty#)|\bsum\((?:(?! AS ).)* AS [^,\]]*#\d+(?![\dL])|"
+        r"\b((try_)?avg|std|stddev\w*|var\w*|corr|covar_\w+|skewness|kurtosis|regr_(?!count)\w+|product)\(",
+    ),
+)
+_RANK = re.compile(r"\b(?:dense_|percent_)?rank\((?:(?! AS ).)* AS ")
+"""Ranks have a frame of rows, but are the same for rows that tie."""
 _OPERATOR = re.compile(r"^[\s:+|-]*(?:\*\(\d+\) )?(?:Scan )?([A-Za-z]\w*)")
 _COSTLY = (
     ("comes from an RDD, which may be costly", r"ExistingRDD"),
@@ -80,9 +95,8 @@ def depends_on_order(physical: str) -> str | None:
     >>> depends_on_order("HashAggregate(keys=[k#1], functions=[first(v#2, false)])")
     'holds the first of several values, or another one that depends on the order of rows'
     """
-    if re.search(_BY_ORDER, _uncached(physical)):
-        return "holds the first of several values, or another one that depends on the order of rows"
-    return None
+    text = _RANK.sub("", _uncached(physical))
+    return next((why for why, calls in _BY_ORDER if re.search(calls, text)), None)
 
 
 def against_reading_twice(physical: str) -> str | None:

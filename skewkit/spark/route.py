@@ -1,7 +1,7 @@
 """A plan as Spark columns: key hash, heavy index, partition; the same arithmetic as `KeyPlan.partition`.
 
-The columns are written as SQL text, and each may use those before it in the same select (lateral aliases): building
-and analysing Columns one by one takes longer than a small query runs.
+The columns are written as SQL text, and each may use those before it (`with_columns`): building and analysing Columns
+one by one takes longer than a small query runs.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Sequence
+from functools import reduce
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -16,6 +17,7 @@ from pyspark.sql.types import StructField
 
 from skewkit.plan.alias import SCALE
 from skewkit.plan.keyplan import KeyPlan
+from skewkit.spark.compat import conf_reader
 from skewkit.spark.keys import Keys, Names, has_fixed_hash, quoted
 
 _LOW32 = (1 << 32) - 1
@@ -24,11 +26,22 @@ HELPERS = ("draw", "span", "entry")
 """What `partition_columns` leaves behind for others to drop."""
 _MOST_COMPARED = 64
 """So many heavy hashes are found by a tree of comparisons, which is faster than two slots of a table."""
+_LATERAL = "spark.sql.lateralColumnAlias.enableImplicitResolution"
+
+
+def with_columns(df: DataFrame, columns: Sequence[Column]) -> DataFrame:
+    """Return the frame with more columns, of which each may use those before it.
+
+    That is one select, by lateral aliases, unless the session does without them.
+    """
+    if (conf_reader(df.sparkSession)(_LATERAL) or "true").lower() == "false":
+        return reduce(lambda found, column: found.select("*", column), columns, df)
+    return df.select("*", *columns)
 
 
 def with_heavy_index(df: DataFrame, keys: Keys, plan: KeyPlan, names: Names) -> DataFrame:
     """Return the frame with columns `hash` (64-bit hash of the key) and `heavy` (index in the plan, or -1)."""
-    return df.select("*", *heavy_index(keys, plan, names))
+    return with_columns(df, heavy_index(keys, plan, names))
 
 
 def heavy_index(keys: Keys, plan: KeyPlan, names: Names, *, free: Column | None = None) -> list[Column]:
@@ -75,7 +88,7 @@ def with_partition(
     df: DataFrame, plan: KeyPlan, names: Names, row_hash: Column | None, *, free: Column | None = None
 ) -> DataFrame:
     """Return the frame with an int column `partition`, and `row` where rows are salted; see `partition_columns`."""
-    return df.select("*", *partition_columns(plan, names, row_hash, free=free)).drop(*map(names, HELPERS))
+    return with_columns(df, partition_columns(plan, names, row_hash, free=free)).drop(*map(names, HELPERS))
 
 
 def partition_columns(

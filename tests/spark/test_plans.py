@@ -4,10 +4,12 @@ import re
 
 import pandas as pd
 import pytest
+from pyspark.sql import Window
 from pyspark.sql import functions as F
 
 import skewkit
 from skewkit.spark.compat import VERSION, physical_plan
+from skewkit.testing import assert_same_rows
 from tests.helpers import conf
 
 pytestmark = pytest.mark.skipif(VERSION < (4, 1), reason="rows are placed in another way before Spark 4.1")
@@ -103,3 +105,18 @@ def test_explain_says_what_is_cut_by_what(facts):
     assert "the whole result is in one task in any case" in text
     assert "so a hot key would not take less time in parts" in text
     assert "hot partitions are cut along v: 0 into" in skewkit.explain(window(facts, "v").select(rn=F.row_number()))
+
+
+def test_a_session_without_lateral_aliases(spark, facts):
+    """There each column that uses another one is selected after it."""
+    names = spark.range(40).selectExpr("if(id < 2, 0, id) AS k", "id AS n")
+    total = F.sum("v")
+    with conf(spark, "spark.sql.lateralColumnAlias.enableImplicitResolution", "false"):
+        for how in ("left", "full", "semi"):
+            joined = skewkit.skew_join(facts, names, "k", how, strategy="salt", partitions=4)
+            assert_same_rows(joined, facts.join(names, "k", how))
+        kept = skewkit.skew_join(facts, names, "k", strategy="broadcast_head", partitions=4)
+        assert_same_rows(kept, facts.join(names, "k"))
+        assert_same_rows(grouped(facts).agg(F.median("v"), total), facts.groupBy("k").agg(F.median("v"), total))
+        spec = Window.partitionBy("k").orderBy("v")
+        assert_same_rows(window(facts, "v").select(t=total), facts.select("*", total.over(spec).alias("t")))

@@ -26,7 +26,7 @@ def same(ours, theirs):
     if isinstance(ours, float) and isinstance(theirs, float):
         if math.isnan(ours) or math.isnan(theirs):
             return math.isnan(ours) and math.isnan(theirs)
-        return ours == theirs or math.isclose(ours, theirs, rel_tol=1e-9, abs_tol=1e-7)
+        return ours == theirs or math.isclose(ours, theirs, rel_tol=1e-9, abs_tol=1e-10)
     return ours == theirs
 
 
