@@ -220,7 +220,8 @@ def _without_copies(joined: DataFrame, rows: _Rows, keys: JoinKeys, plan: JoinPl
         if grid.checked
         for stripe in (grid.left if rows.side == "left" else grid.right)
     ]
-    first = packed.isin(firsts) & F.col(names("there")).isNull()
+    # As text: `isin` takes a call to Java for each.
+    first = F.expr(f"{rows.packed(names)} IN ({', '.join(map(str, firsts))})") & F.col(names("there")).isNull()
     return looked.where(~F.coalesce(alone, F.lit(False)) | first).drop(names("there"))
 
 
