@@ -17,7 +17,7 @@ from skewkit.plan.load import group_load
 from skewkit.plan.profile import KeyProfile
 from skewkit.spark.keys import Keys
 from skewkit.spark.profiling import Found
-from skewkit.spark.route import salt
+from skewkit.spark.salting import Salting
 from skewkit.spark.seen import Seen
 
 AQE_NOTE = "adaptive execution never splits a group-by, so it would not help"
@@ -42,7 +42,8 @@ class Grouping:
 
     def salt(self, first: Sequence[Column] = ()) -> Column:
         """Return the hash of a row's content that spreads the rows of a hot key."""
-        return salt(self.df, self.keys, stored=self.seen.stored, first=first)
+        steady = first if not first or self.seen.unsafe_keys(first) is None else ()
+        return Salting.of(self.seen, self.keys.names).hash(steady)
 
     def measured(self, **wanted: Any) -> Found:
         """Return the profile that is known, or else profile the frame, and measure what else is wanted."""

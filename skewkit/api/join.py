@@ -30,7 +30,6 @@ from skewkit.api.joinkeys import join_keys, without_hopeless_rows
 from skewkit.api.joinsides import Sides
 from skewkit.errors import ArgumentError, ArgumentTypeError, UnsupportedError, nearest
 from skewkit.plan.choice import Choice
-from skewkit.plan.joinrules import Side
 from skewkit.plan.profile import KeyProfile
 from skewkit.plan.rehash import rehashed
 from skewkit.spark.compat import is_column
@@ -147,8 +146,7 @@ def skew_join(
     hashed = fits_a_hash_table(choice.join, settings)
     if choice.head is not None:
         return remember(broadcast_head(left, right, keys, choice.join, choice.head, shuffle_hash=hashed), choice)
-    stored: dict[Side, bool] = {side: seen.stored for side, seen in sides.named}
-    return remember(salted(left, right, keys, choice.join, shuffle_hash=hashed, stored=stored), choice)
+    return remember(salted(left, right, keys, choice.join, shuffle_hash=hashed, seen=dict(sides.named)), choice)
 
 
 def _given_profiles(

@@ -14,7 +14,7 @@ from pyspark.sql import functions as F
 from skewkit.errors import ArgumentError, ArgumentTypeError, KeyTypeError
 from skewkit.spark.columns import node_of, read_call
 from skewkit.spark.comparison import compared_type
-from skewkit.spark.compat import is_column
+from skewkit.spark.compat import conf_reader, is_column
 from skewkit.spark.joinsides import JoinKeys
 from skewkit.spark.keys import find_keys
 from skewkit.spark.sqlcondition import conjuncts_of, equality_of
@@ -73,6 +73,7 @@ def join_keys(left: DataFrame, right: DataFrame, on: Any) -> JoinKeys | str:
     return _in_common_types(left, keys)
 
 
+_PADS_EARLY = "spark.sql.readSideCharPadding"
 _DROPS_LEFT, _DROPS_RIGHT = ("inner", "right", "semi"), ("inner", "left", "semi", "anti")
 """Types of joins in which a row that the condition alone rules out, whatever the other side has, may go first."""
 
@@ -103,8 +104,11 @@ def without_hopeless_rows(
 def _in_common_types(left: DataFrame, keys: JoinKeys) -> JoinKeys | str:
     if keys.left.native_because or keys.right.native_because:
         return str(keys.left.native_because or keys.right.native_because)
-    if keys.left.padded != keys.right.padded:
+    padded = (keys.left.padded, keys.right.padded)
+    if padded[0] != padded[1]:
         return "Spark pads a CHAR key before it compares it with another type of string"
+    if any(padded) and (conf_reader(left.sparkSession)(_PADS_EARLY) or "true").lower() == "false":
+        return f"Spark pads CHAR keys where they are compared and not where they are read ({_PADS_EARLY}=false)"
     types = []
     for a, b, name in zip(keys.left.types, keys.right.types, keys.left.names, strict=True):
         type_ = a if a == b else compared_type(left.sparkSession, a, b)

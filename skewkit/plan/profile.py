@@ -12,6 +12,7 @@ from typing import Any, TextIO
 from skewkit.errors import ArgumentError, ArgumentTypeError, ProfileError
 from skewkit.hashing.spark import xxhash64
 from skewkit.plan.placeholders import is_placeholder
+from skewkit.plan.profilecheck import check_numbers
 from skewkit.plan.values import from_jsonable, hashable, to_jsonable
 
 FORMAT = 1
@@ -200,7 +201,9 @@ class KeyProfile:
                 )
             for name in ("keys", "types", "tail", "tail_keys"):
                 data[name] = tuple(data[name])
-            return cls(**data)
+            profile = cls(**data)
+            check_numbers(profile)
+            return profile
         except (KeyError, TypeError, ValueError) as error:
             raise ProfileError(f"this profile's JSON is damaged ({error}); profile the frame anew") from error
 

@@ -7,6 +7,9 @@ import re
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
+from skewkit.spark.compat import explained, explained_whole
+from skewkit.spark.physical import is_cut
+
 _EQUALITY = re.compile(r"Project \[\((.+) = (.+)\) AS compared#")
 
 
@@ -19,11 +22,13 @@ def compared_type(spark: SparkSession, left: str, right: str) -> str | None:
     ('bigint', 'decimal(11,2)')
     >>> compared_type(spark, "date", "array<int>")
     """
-    query = f"EXPLAIN EXTENDED SELECT CAST(NULL AS {left}) = CAST(NULL AS {right}) AS compared"
     try:
-        text = str(spark.sql(query).collect()[0][0])
+        compared = spark.sql(f"SELECT CAST(NULL AS {left}) = CAST(NULL AS {right}) AS compared")
     except PySparkException:
         return None
+    text = explained(compared, "EXTENDED")
+    if is_cut(text):
+        text = explained_whole(compared, "EXTENDED")
     analysed = text.partition("== Analyzed Logical Plan ==")[2].partition("== Optimized Logical Plan ==")[0]
     found = _EQUALITY.search(analysed)
     if found is None:

@@ -77,7 +77,7 @@ def explained(df: DataFrame, mode: str = "COST") -> str:
     return "" if _CUT_OFF.search(text) else text
 
 
-def explained_whole(df: DataFrame) -> str:
+def explained_whole(df: DataFrame, mode: str = "COST") -> str:
     """Return what EXPLAIN says of a frame with no list cut short, or '' where it cannot be asked.
 
     A session conf is changed meanwhile, which only makes other plans of the session longer.
@@ -90,7 +90,7 @@ def explained_whole(df: DataFrame) -> str:
         except PySparkException:
             return ""
         try:
-            return explained(df)
+            return explained(df, mode)
         finally:
             if before is None:
                 conf.unset(_MOST_FIELDS)

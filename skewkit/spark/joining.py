@@ -21,10 +21,11 @@ from skewkit.spark.route import (
     heavy_index,
     listed,
     partition_columns,
-    salt,
     with_columns,
     with_heavy_index,
 )
+from skewkit.spark.salting import Salting
+from skewkit.spark.seen import Seen
 
 
 def salted(
@@ -34,7 +35,7 @@ def salted(
     plan: JoinPlan,
     *,
     shuffle_hash: bool,
-    stored: Mapping[Side, bool],
+    seen: Mapping[Side, Seen],
 ) -> DataFrame:
     """Return the join with the rows of hot keys spread over the partitions of the plan.
 
@@ -47,8 +48,8 @@ def salted(
     """
     names = Names(left, right)
     sides = sides_of(left, right, keys, plan.rules.how, names)
-    l_rows = _Rows("left", sides.left, sides.left_keys, (right, keys.right), stored["left"])
-    r_rows = _Rows("right", sides.right, sides.right_keys, (left, keys.left), stored["right"])
+    l_rows = _Rows("left", sides.left, sides.left_keys, (right, keys.right), seen["left"], keys.left.names)
+    r_rows = _Rows("right", sides.right, sides.right_keys, (left, keys.left), seen["right"], keys.right.names)
     if plan.rules.how in ("semi", "anti"):
         return _tested(l_rows, r_rows, keys, plan, names, shuffle_hash=shuffle_hash)
     l_side, r_side = _placed(l_rows, keys, plan, names), _placed(r_rows, keys, plan, names)
@@ -109,13 +110,14 @@ def _hinted(left: DataFrame, right: DataFrame, plan: JoinPlan) -> tuple[DataFram
 
 @dataclass(frozen=True)
 class _Rows:
-    """One side's frame and keys, the other side as the user gave it, and whether the frame is read from storage."""
+    """One side's frame and keys, the other side as the user gave it; this one as EXPLAIN shows it, and its keys."""
 
     side: Side
     frame: DataFrame
     keys: Keys
     other: tuple[DataFrame, Keys]
-    stored: bool
+    seen: Seen
+    own: tuple[str, ...]
 
     def packed(self, names: Names) -> str:
         """Return the name of the packed key."""
@@ -174,7 +176,7 @@ def _with_packed(rows: _Rows, keys: JoinKeys, plan: JoinPlan, names: Names) -> D
         df, free, marked = _answered(with_columns(df, columns), rows, keys, plan, names, free)
         columns = []
     spread = free is not None or any(len(h.parts) > 1 for h in route.heavy)
-    row_hash = salt(rows.frame, rows.keys, stored=rows.stored) if spread else None
+    row_hash = Salting.of(rows.seen, rows.own).hash() if spread else None
     columns += partition_columns(route, names, row_hash, free=free)
     if len(lists) > n:
         df, columns = copies(with_columns(df, columns), lists, names), []

@@ -36,6 +36,12 @@ _BY_ORDER = (
 _RANK = re.compile(r"\b(?:dense_|percent_)?rank\((?:(?! AS ).)* AS ")
 """Ranks have a frame of rows, but are the same for rows that tie."""
 _OPERATOR = re.compile(r"^[\s:+|-]*(?:\*\(\d+\) )?(?:Scan )?([A-Za-z]\w*)")
+_POSITIONED = frozenset(
+    ("FileScan", "Range", "LocalTableScan", "ColumnarToRow", "Project", "Filter", "Generate", "Union")
+)
+"""Operators whose tasks give the same rows in the same order each time."""
+_PARSED = re.compile(r"FileScan (?:csv|json|xml|text)\b")
+_CUT_LIST = re.compile(r"\.\.\. \d+ more fields")
 _COSTLY = (
     ("comes from an RDD, which may be costly", r"ExistingRDD"),
     ("is the result of a shuffle, which is costly", r"Exchange|Join|Window"),
@@ -61,8 +67,7 @@ def grouped_by(explained: str) -> set[str] | None:
     logical = explained.partition("== Physical Plan ==")[0].splitlines()
     lines = (line.lstrip(" :+-") for line in logical if line.strip() and not line.startswith("=="))
     top = next((line for line in lines if not line.startswith(("Project ", "Filter "))), "")
-    found = _GROUPED.match(top)
-    return {name.lower() for name in _ATTRIBUTE.findall(found.group(1))} if found else None
+    return _all_names(_GROUPED.match(top))
 
 
 def placed_by(physical: str) -> set[str] | None:
@@ -72,8 +77,23 @@ def placed_by(physical: str) -> set[str] | None:
     {'k'}
     """
     lines = [line for line in physical.splitlines() if line.strip() and "AdaptiveSparkPlan" not in line]
-    found = _PLACED.match(lines[0].lstrip(" :+-")) if lines else None
-    return {name.lower() for name in _ATTRIBUTE.findall(found.group(1))} if found else None
+    return _all_names(_PLACED.match(lines[0].lstrip(" :+-")) if lines else None)
+
+
+def _all_names(found: re.Match[str] | None) -> set[str] | None:
+    """Return the names in a list of columns, in lower case; None where there is none or it is cut short."""
+    if found is None or is_cut(found.group(1)):
+        return None
+    return {name.lower() for name in _ATTRIBUTE.findall(found.group(1))}
+
+
+def is_cut(text: str) -> bool:
+    """Return whether EXPLAIN left out some of many columns.
+
+    >>> is_cut("Project [a#1, ... 40 more fields]")
+    True
+    """
+    return _CUT_LIST.search(text) is not None
 
 
 def unsafe_to_read_twice(physical: str) -> str | None:
@@ -102,6 +122,40 @@ def depends_on_order(physical: str) -> str | None:
 def against_reading_twice(physical: str) -> str | None:
     """Return why a frame should not be computed twice, because it is unsafe or costly, or None."""
     return unsafe_to_read_twice(physical) or _operator(_COSTLY, _uncached(physical))
+
+
+def is_simple(physical: str) -> bool:
+    r"""Return whether a plan only reads, selects and filters, as far as its operators say.
+
+    >>> is_simple("*(1) Project [k#1]\n+- *(1) FileScan parquet"), is_simple("Generate explode(a#1)\n+- FileScan orc")
+    (True, False)
+    """
+    known = _operator((*_UNSAFE, *_COSTLY), _uncached(physical)) is None
+    return known and bool(physical.strip()) and "Generate" not in operators(physical)
+
+
+def is_positioned(physical: str) -> bool:
+    r"""Return whether a row is at the same place of the same task whenever the plan runs.
+
+    >>> is_positioned("*(1) ColumnarToRow\n+- FileScan parquet"), is_positioned("Scan JDBCRelation(t)")
+    (True, False)
+    """
+    return bool(physical.strip()) and operators(physical) <= _POSITIONED
+
+
+def is_parsed(physical: str) -> bool:
+    """Return whether a plan reads files of text, of which it parses no more than is asked for."""
+    return _PARSED.search(physical) is not None
+
+
+def is_computed(physical: str, name: str) -> bool:
+    """Return whether a physical plan computes the column of this name, and does not only rename another one.
+
+    >>> is_computed("Project [k#1, (v#2 + 1) AS w#3]", "w"), is_computed("Project [k#1, v#2 AS w#3]", "w")
+    (True, False)
+    """
+    made = re.finditer(rf"(\S+) AS {re.escape(name)}#\d", physical)
+    return any(not re.fullmatch(r"\[?\w+#\d+L?", each.group(1)) for each in made)
 
 
 def operators(physical: str) -> set[str]:

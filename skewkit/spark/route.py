@@ -7,21 +7,18 @@ one by one takes longer than a small query runs.
 from __future__ import annotations
 
 import json
-from collections import Counter
 from collections.abc import Sequence
 from functools import reduce
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.types import StructField
 
 from skewkit.plan.alias import SCALE
 from skewkit.plan.keyplan import KeyPlan
 from skewkit.spark.compat import conf_reader
-from skewkit.spark.keys import Keys, Names, has_fixed_hash, quoted
+from skewkit.spark.keys import Keys, Names
 
 _LOW32 = (1 << 32) - 1
-_FEW = 3
 HELPERS = ("draw", "span", "entry")
 """What `partition_columns` leaves behind for others to drop."""
 _MOST_COMPARED = 64
@@ -119,7 +116,7 @@ def partition_columns(
     texts = [
         f"if({draw} >= 0, {packed_span}, NULL) AS {span}",
         f"if({draw} >= 0, {_at(entries, 'struct<t:bigint,p:int,a:int>', number)}, NULL) AS {entry}",
-        f"if({draw} >= 0, if(shiftright({row}, 33) + {SCALE >> 1}L < {entry}.t, {entry}.p, {entry}.a), {tail}) "
+        f"if({draw} >= 0, if(shiftright({row}, 33) + {SCALE >> 1}L < {entry}['t'], {entry}['p'], {entry}['a']), {tail}) "
         f"AS {names('partition')}",
     ]
     return [index.alias(draw), salted, *map(F.expr, texts)]
@@ -145,33 +142,6 @@ def copies(df: DataFrame, lists: Sequence[Sequence[int]], names: Names) -> DataF
     targets = element([list(each) for each in lists], "array<int>", F.col(names("partition")))
     copied = df.select("*", F.explode(targets).alias(names("copy"))).drop(names("partition"))
     return copied.withColumnRenamed(names("copy"), names("partition"))
-
-
-def salt(df: DataFrame, keys: Keys, *, stored: bool, first: Sequence[Column] = (), most: int = 8) -> Column:
-    """Return the 64-bit hash of a row's content: of `first`, then of up to `most` columns, likely distinct ones first.
-
-    * Maps and variants have no hash in Spark and are left out; columns whose name is there twice as well.
-    * Where the frame has next to nothing but the keys, rows of a hot key are alike, and content would leave them
-      together. Then the row's position is hashed too: in its input split, where the frame is `stored`, so
-      that a task that runs again finds it again; else the number of the input partition, whose rows a re-run task
-      finds again, in whatever order.
-    """
-    fields = df.schema.fields
-    named = Counter(field.name.lower() for field in fields)
-    others = [f for f in fields if f.name.lower() not in {name.lower() for name in keys.names}]
-    usable = sorted((f for f in others if named[f.name.lower()] == 1 and has_fixed_hash(f.dataType)), key=_likely_few)
-    hashed = [c for c in first if has_fixed_hash(df.select(c).schema[0].dataType)]
-    content = [*hashed, *(F.col(quoted(f.name)) for f in usable[:most])]
-    if len(others) <= _FEW:
-        content.append(F.monotonically_increasing_id() if stored else F.spark_partition_id())
-    return F.xxhash64(*content)
-
-
-def _likely_few(field: StructField) -> int:
-    """Rank types by how few values a column of them tends to have."""
-    kinds = ("timestamp", "timestamp_ntz", "double", "decimal", "long", "string", "integer", "float", "binary")
-    name = field.dataType.typeName()
-    return kinds.index(name) if name in kinds else len(kinds)
 
 
 def element(items: Sequence[object], type_: str, index: Column) -> Column:

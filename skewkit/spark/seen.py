@@ -2,27 +2,28 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
 
 from skewkit.spark.compat import explained, explained_whole
+from skewkit.spark.keys import quoted
 from skewkit.spark.physical import (
     against_reading_twice,
     depends_on_order,
     grouped_by,
-    operators,
+    is_computed,
+    is_cut,
+    is_parsed,
+    is_positioned,
+    is_simple,
     placed_by,
     unsafe_to_read_twice,
 )
 from skewkit.spark.size import guess_rows
-
-_MOST_SHOWN = 25
-"""So many columns EXPLAIN shows of each step, unless it is told otherwise."""
-_CUT = re.compile(r"\.\.\. \d+ more fields")
 
 
 @dataclass(frozen=True)
@@ -37,7 +38,7 @@ class Seen:
 
     @cached_property
     def _text(self) -> str:
-        return (explained_whole if len(self.frame.columns) > _MOST_SHOWN else explained)(self.frame)
+        return explained(self.frame)
 
     @property
     def rows(self) -> int | None:
@@ -52,7 +53,7 @@ class Seen:
     @cached_property
     def _whole(self) -> str:
         """The physical plan with all columns: a `rand()` may stand among those that EXPLAIN leaves out below."""
-        return _physical(explained_whole(self.frame)) if _CUT.search(self._text) else self.physical
+        return _physical(explained_whole(self.frame)) if is_cut(self._text) else self.physical
 
     @property
     def unsafe_again(self) -> str | None:
@@ -66,9 +67,29 @@ class Seen:
         >>> Seen(firsts).unsafe_keys([F.col("k")]), Seen(firsts).unsafe_keys([F.col("v")])
         (None, 'holds the first of several values, or another one that depends on the order of rows')
         """
-        if self.unsafe_again is not None or depends_on_order(self._whole) is None:
-            return self.unsafe_again
-        return depends_on_order(_physical(explained_whole(self.frame.select(*columns))))
+        physical = self._of(columns)
+        return unsafe_to_read_twice(physical) or depends_on_order(physical)
+
+    def unsteady(self, columns: Sequence[Column]) -> str | None:
+        """Return why these columns may have other values when a task runs again, or None; Python is trusted."""
+        return depends_on_order(self._of(columns))
+
+    def steady(self, names: Sequence[str], most: int) -> list[str]:
+        """Return the first `most` of these columns that are stored and not computed, and the same each time.
+
+        >>> Seen(spark.range(9).selectExpr("id AS a", "1 / id AS b", "rand() AS c")).steady(["c", "b", "a"], 2)
+        ['a']
+        """
+        columns = {name: F.col(quoted(name)) for name in names}
+        physical = self._of(list(columns.values()))
+        stored = [name for name in names if not is_computed(physical, name)]
+        if unsafe_to_read_twice(physical) is None and depends_on_order(physical) is None:
+            return stored[:most]
+        return [name for name in stored[:most] if self.unsafe_keys([columns[name]]) is None]
+
+    def _of(self, columns: Sequence[Column]) -> str:
+        """Return the physical plan of some columns, with all of them."""
+        return _physical(explained_whole(self.frame.select(*columns)))
 
     @property
     def costly_again(self) -> str | None:
@@ -78,7 +99,7 @@ class Seen:
     @property
     def simple(self) -> bool:
         """Whether the frame only reads, selects and filters, so that its sources' rows bound its own."""
-        return self.costly_again is None and "Generate" not in operators(self.physical)
+        return is_simple(self.physical)
 
     def gathered(self, keys: Sequence[str]) -> bool:
         """Return whether the user repartitioned the frame by some of these columns just before.
@@ -101,7 +122,12 @@ class Seen:
     @property
     def stored(self) -> bool:
         """Whether the frame is read from storage row by row, so that a row's position in its split is fixed."""
-        return self.costly_again is None and "InMemoryTableScan" not in operators(self.physical)
+        return is_positioned(self.physical)
+
+    @property
+    def parsed(self) -> bool:
+        """Whether the frame is read from files of text, of which Spark parses no more than is asked for."""
+        return is_parsed(self.physical)
 
 
 def _physical(text: str) -> str:

@@ -17,7 +17,7 @@ from skewkit.spark.borders import bordered
 from skewkit.spark.carrying import Helpers, carried, in_order, meets
 from skewkit.spark.keys import Keys, Names, quoted
 from skewkit.spark.ordering import OrderBy, first_order
-from skewkit.spark.route import salt
+from skewkit.spark.salting import Salting
 from skewkit.spark.seen import Seen
 from skewkit.spark.windowcalls import Function, filled, named, rebuilt
 
@@ -95,7 +95,7 @@ def split(
     columns = {f"key{i}": column for i, column in enumerate(keys.columns)}
     columns |= {f"order{i}": column for i, column in enumerate(by.columns)}
     if not by.columns:
-        columns["cut"] = salt(df, keys, stored=Seen(df).stored)
+        columns["cut"] = Salting.of(Seen(df), keys.names).hash()
     columns |= {f"x{i}_{j}": x for i, (f, _) in enumerate(functions) for j, x in enumerate(f.arguments)}
     base, found = named(df, columns, names)
     keys = keys.renamed([found[f"key{i}"] for i in range(len(keys.columns))])

@@ -1,0 +1,38 @@
+"""Whether the numbers of a profile can be true: a profile may come from a file that somebody edited."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from skewkit.plan.profile import KeyProfile
+
+_HASHES = range(-(1 << 63), 1 << 63)
+
+
+def check_numbers(profile: KeyProfile) -> None:
+    """Check a profile's numbers.
+
+    Raises:
+        ValueError: one is no number, infinite, negative or too large for what it is.
+    """
+    for name in ("rows", "nulls", "theta", "unlisted", "fraction"):
+        _check(name, [getattr(profile, name)])
+    for name in ("tail", "tail_keys"):
+        _check(name, getattr(profile, name))
+    if not profile.tail or len(profile.tail) != len(profile.tail_keys):
+        raise ValueError(f"tail has {len(profile.tail)} buckets and tail_keys {len(profile.tail_keys)}")
+    for heavy in (*profile.heavy, *profile.null_heavy):
+        _check(f"the weight of {heavy.key!r}", [heavy.low, heavy.estimate, heavy.high])
+        if type(heavy.hash) is not int or heavy.hash not in _HASHES:
+            raise ValueError(f"the hash of {heavy.key!r} is {heavy.hash!r}, no 64-bit number")
+        if len(heavy.key) != len(profile.keys):
+            raise ValueError(f"{heavy.key!r} has not one value for each of {list(profile.keys)}")
+
+
+def _check(what: str, numbers: Iterable[Any]) -> None:
+    for number in numbers:
+        if isinstance(number, bool) or not isinstance(number, int | float) or not 0 <= number < math.inf:
+            raise ValueError(f"{what} is {number!r}; expected a number that is not negative")
