@@ -42,6 +42,10 @@ def grouped_aggregates(group: Grouping, exprs: Sequence[Any], merges: Merges | N
         return remember(native, group.native(plan))
     if group.strategy == "auto" and not plan.pays:
         return remember(native, group.native(plan.why_not))
+    unsteady = group.seen.unsteady(plan.inputs.columns) if plan.cut_by_value else None
+    if unsteady is not None:
+        why = f"parts are cut by values, which may differ when a task runs again: the frame {unsteady}"
+        return remember(native, group.native(why))
     found = group.measured(values=tuple(plan.values))
     most_distinct = _MOST_DISTINCT if plan.lists_values else float("inf")
     choice = group.decide(found, most_rows=plan.most_rows or float("inf"), most_distinct=most_distinct)
@@ -112,7 +116,10 @@ def read_plan(
     calls = [call for reading in readings for call in reading.calls]
     if not calls:
         return "it asks for no aggregate"
-    inputs = inputs_of(df, calls)
+    try:
+        inputs = inputs_of(df, calls)
+    except AnalysisException as error:
+        return f"Spark does not take what the aggregates read by itself: {first_line(error)}"
     udfs = [call.udf for call in calls if call.udf is not None]
     if not udfs:
         splits = [split_of(call, inputs.types_of(names)) for call, names in zip(calls, inputs.names, strict=True)]

@@ -30,7 +30,7 @@ from skewkit.spark.keys import find_keys, quoted
 
 def skew_groupby(
     df: DataFrame,
-    *keys: str | Column,
+    *keys: str | int | Column,
     strategy: str = "auto",
     partitions: int | None = None,
     profile: KeyProfile | None = None,
@@ -44,7 +44,7 @@ def skew_groupby(
 
     Args:
         df: the frame, classic or Connect.
-        *keys: key columns, names or Columns.
+        *keys: key columns: names, Columns or numbers from 1 on.
         strategy: `auto`, `native`, or how to place the keys: `wrap` (skewkit's own, taken by `auto`), `d_choices`,
             `w_choices`, `round_robin`, `dkg` or `key`.
         partitions: number of partitions n; the session's shuffle partitions if None.
@@ -71,7 +71,7 @@ def skew_groupby(
     n = check_partitions(df, partitions)
     if len(keys) == 1 and isinstance(keys[0], list | tuple):
         keys = tuple(keys[0])
-    found = find_keys(df, keys)
+    found = find_keys(df, [_numbered(df, key) if isinstance(key, int) else key for key in keys])
     why = found.native_because
     if why and strategy not in ("auto", "native"):
         raise UnsupportedError(f"strategy {strategy!r} is not possible here: {why}; use 'auto' or 'native'")
@@ -80,6 +80,13 @@ def skew_groupby(
     known = given_profile(profile, heavy, found)
     known = rehashed(known, found.types) if known else None
     return SkewGroupedData(Grouping(df, found, strategy, n, settings, known))
+
+
+def _numbered(df: DataFrame, number: int) -> Column:
+    """Return the column of a number, from 1 on, as `DataFrame.groupBy` takes it."""
+    if not 1 <= number <= len(df.columns):
+        raise ArgumentError(f"key column {number} is not in the frame; it has the columns 1 to {len(df.columns)}")
+    return df[number - 1]
 
 
 class SkewGroupedData:

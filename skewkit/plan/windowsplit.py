@@ -237,7 +237,9 @@ def _aggregate(name: str, type_: str, frame: Frame) -> WindowSplit | str:
         finish = "if({hot}, {c0}, {l0})" if frame.whole else "coalesce({c0}, 0) + {l0}"
         return _carried(["count({x})"], ["sum({t})"], frame, finish)
     if name in ("min", "max"):
-        outer = "least({c0}, {l0})" if name == "min" else "greatest({c0}, {l0})"
+        # Of values that are equal but not the same, such as 0.0 and -0.0, Spark takes the first.
+        first, then = ("{l0}", "{c0}") if frame.sides == "after" else ("{c0}", "{l0}")
+        outer = f"{'least' if name == 'min' else 'greatest'}({first}, {then})"
         return _carried([f"{name}({{x}})"], [f"{name}({{t}})"], frame, _either(0) if frame.whole else outer)
     merged = [_either(i) if frame.whole else f"coalesce({{c{i}}} + {{l{i}}}, {{c{i}}}, {{l{i}}})" for i in range(2)]
     if name == "avg":

@@ -94,10 +94,15 @@ def inputs_of(df: DataFrame, calls: Sequence[AggregateCall]) -> Inputs:
             index = known.setdefault(node.name if plain and node.name else len(columns), len(columns))
             row.append(f"x{index}")
             if index == len(columns):
-                columns.append(column)
+                columns.append(column if plain else _guarded(column, call.filter))
         names.append(tuple(row))
     fields = df.select(*(column.alias(f"x{i}") for i, column in enumerate(columns))).schema.fields if columns else []
     return Inputs(tuple(columns), tuple(field.dataType for field in fields), tuple(names))
+
+
+def _guarded(column: Column, condition: Column | None) -> Column:
+    """Return what a filtered call reads; rows that the filter leaves out may be such that it cannot be computed."""
+    return column if condition is None or column is condition else F.when(condition, column)
 
 
 _NAME = re.compile(r"\w+|`(?:[^`]|``)+`")
@@ -133,6 +138,11 @@ class AggregatePlan:
         """What is cut by its values, if nothing else has a state that grows with its group."""
         paying = [(split, reads) for split, reads in zip(self.splits, self.inputs.names, strict=True) if split.pays]
         return list(dict.fromkeys(reads for _, reads in paying)) if all(s.by_value for s, _ in paying) else []
+
+    @property
+    def cut_by_value(self) -> bool:
+        """Whether rows go by the hash of a value somewhere."""
+        return any(split.by_value for split in self.splits)
 
     @property
     def values(self) -> list[Column]:

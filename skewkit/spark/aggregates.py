@@ -5,6 +5,8 @@ All rows go through one exchange to the partitions of the plan, and every branch
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import reduce
@@ -18,6 +20,9 @@ from skewkit.spark.aggregateplan import AggregatePlan, Part
 from skewkit.spark.grouping import Placed, placed
 from skewkit.spark.keys import Keys
 
+_PLAIN = re.compile(r"[A-Za-z]\w*")
+_HELPER = re.compile(r"[kxrcn]\d+(_\d+)?|salt|whole|place|value|n", re.IGNORECASE)
+"""The names that this module gives."""
 _ROW_BITS = (1 << 33) - 1
 """`monotonically_increasing_id` counts the rows of a partition in its lower 33 bits."""
 
@@ -29,9 +34,12 @@ def aggregate(
 
     Only the keys and what the aggregates read are shuffled. `row_hash` is the salt of the hot keys.
     """
-    key_names = [f"k{i}" for i in range(len(keys.columns))]
+    key_names = _key_names(df, keys)
     narrow = df.select(
-        *(column.alias(name) for column, name in zip(keys.columns, key_names, strict=True)),
+        *(
+            c if name == own else c.alias(name)
+            for c, name, own in zip(keys.columns, key_names, keys.names, strict=True)
+        ),
         *(column.alias(f"x{i}") for i, column in enumerate(asked.inputs.columns)),
         row_hash.alias("salt"),
     )
@@ -52,6 +60,22 @@ def aggregate(
         left = left[len(reading.calls) :]
     named = [column.alias(f"c{i}") for i, column in enumerate(finished)]
     return as_schema(both.select(*key_names, *named), schema)
+
+
+def _key_names(df: DataFrame, keys: Keys) -> list[str]:
+    """Return names for the keys: their own where these are columns of the frame, which stay the very same ones.
+
+    So `df["k"]` finds the key in the result, as after a plain group-by.
+    """
+    known = Counter(name.lower() for name in df.columns)
+    asked = Counter(name.lower() for name in keys.names)
+
+    def kept(column: Column, name: str) -> bool:
+        alone = known[name.lower()] == asked[name.lower()] == 1 and str(column) == f"Column<'{name}'>"
+        return alone and _PLAIN.fullmatch(name) is not None and not _HELPER.fullmatch(name)
+
+    pairs = zip(keys.columns, keys.names, strict=True)
+    return [name if kept(column, name) else f"k{i}" for i, (column, name) in enumerate(pairs)]
 
 
 def _of_whole(name: str, schema: StructType) -> Column:
@@ -122,13 +146,16 @@ def as_schema(df: DataFrame, schema: StructType) -> DataFrame:
     """Return the columns in order with the names and types of a schema."""
     columns = []
     for found, wanted in zip(df.schema.fields, schema.fields, strict=True):
-        column = F.col(found.name)
+        column, filled = F.col(found.name), found.nullable and not wanted.nullable
         if found.dataType != wanted.dataType:
             column = column.cast(wanted.dataType)
-        if found.nullable and not wanted.nullable:
+        if filled:
             column = _never_null(column, wanted.dataType)
-        name = wanted.name
-        columns.append(column.alias(name, metadata=wanted.metadata) if wanted.metadata else column.alias(name))
+        if wanted.metadata != found.metadata:
+            column = column.alias(wanted.name, metadata=wanted.metadata)
+        elif filled or found.name != wanted.name or found.dataType != wanted.dataType:
+            column = column.alias(wanted.name)
+        columns.append(column)
     return df.select(*columns)
 
 

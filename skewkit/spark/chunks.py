@@ -172,8 +172,15 @@ def _results(func: GroupFunction, table: Table, how: Chunking) -> Iterator[tuple
     for part in _one_key_each(table, how.keys):
         key = tuple(part.column(i)[0] for i in how.keys) if how.arrow else _key_in_pandas(part, how)
         frame = first_columns(part, how.width)
-        frame = frame if how.arrow else _in_pandas(frame, how)
+        frame = _nullable(frame) if how.arrow else _in_pandas(frame, how)
         yield key, func(key, frame) if takes_key(func) else func(frame)
+
+
+def _nullable(table: Table) -> Table:
+    """Return a table whose fields may be null, as Spark's own group functions get them."""
+    import pyarrow as pa
+
+    return pa.Table.from_arrays(table.columns, schema=pa.schema([field.with_nullable(True) for field in table.schema]))
 
 
 def _one_key_each(table: Table, keys: tuple[int, ...]) -> list[Table]:

@@ -81,7 +81,12 @@ def apply_in_parts_where_read(
     The cold keys are computed as plain Spark does it. The hot rows go to the partitions of the plan by `row_hash`,
     or, if there is none, are computed in the very tasks that read them, and only partial results are shuffled.
     """
-    names = Names(df)
+    names, width, over = Names(df), len(df.columns), task
+    if keys.computed:
+        # Once: a sliding time window makes several rows of one wherever it is computed.
+        df, found = named(df, {f"key{i}": column for i, column in enumerate(keys.columns)}, names)
+        keys = keys.renamed([found[f"key{i}"] for i in range(len(keys.columns))])
+        over = replace(task, func=on_whole_groups(task.func, width, 0))
     marked = with_heavy_index(df, keys, plan, names)
     heavy = F.col(names("heavy"))
     cold = marked.where(heavy < 0).drop(names("hash"), names("heavy"))
@@ -89,8 +94,8 @@ def apply_in_parts_where_read(
     if row_hash is not None:
         hot = place(with_partition(hot, plan, names, row_hash), plan.partitions, F.col(names("partition")))
     hot = hot.drop(names("hash"), names("partition"), names("row"))
-    parts = _parts(hot, keys, len(df.columns), names, task)
-    return task.over(cold, keys.columns).unionAll(_merged(parts, names, task))
+    parts = _parts(hot, keys, width, names, task)
+    return over.over(cold, keys.columns).unionAll(_merged(parts, names, task))
 
 
 def apply_in_order(df: DataFrame, keys: Keys, by: OrderBy, plan: WindowPlan, task: GroupMap) -> DataFrame:

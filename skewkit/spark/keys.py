@@ -108,7 +108,10 @@ def find_keys(df: DataFrame, keys: Sequence[KeyLike], *, what: str = "key", lite
             )
         types.append(field.dataType.simpleString())
     computed = not all(isinstance(key, str) for key in keys)
-    return Keys(columns, tuple(schema.names), tuple(types), _native_because(schema), _padded(schema), computed)
+    native = _native_because(schema)
+    if any("session_window(" in str(key) for key in keys if not isinstance(key, str)):
+        native = "Spark makes sessions of rows while it groups them"
+    return Keys(columns, tuple(schema.names), tuple(types), native, _padded(schema), computed)
 
 
 def _cast(column: Column, old: str, new: str) -> Column:

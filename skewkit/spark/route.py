@@ -116,8 +116,9 @@ def partition_columns(
     texts = [
         f"if({draw} >= 0, {packed_span}, NULL) AS {span}",
         f"if({draw} >= 0, {_at(entries, 'struct<t:bigint,p:int,a:int>', number)}, NULL) AS {entry}",
-        f"if({draw} >= 0, if(shiftright({row}, 33) + {SCALE >> 1}L < {entry}['t'], {entry}['p'], {entry}['a']), {tail}) "
-        f"AS {names('partition')}",
+        # Not `entry.t`, which a frame of that alias would be asked for.
+        f"if({draw} >= 0, if(shiftright({row}, 33) + {SCALE >> 1}L < {entry}['t'], {entry}['p'], {entry}['a']), "
+        f"{tail}) AS {names('partition')}",
     ]
     return [index.alias(draw), salted, *map(F.expr, texts)]
 

@@ -67,12 +67,11 @@ class Seen:
         >>> Seen(firsts).unsafe_keys([F.col("k")]), Seen(firsts).unsafe_keys([F.col("v")])
         (None, 'holds the first of several values, or another one that depends on the order of rows')
         """
-        physical = self._of(columns)
-        return unsafe_to_read_twice(physical) or depends_on_order(physical)
+        return None if self._steady else _why_not_again(self._of(columns))
 
     def unsteady(self, columns: Sequence[Column]) -> str | None:
         """Return why these columns may have other values when a task runs again, or None; Python is trusted."""
-        return depends_on_order(self._of(columns))
+        return None if self._steady else depends_on_order(self._of(columns))
 
     def steady(self, names: Sequence[str], most: int) -> list[str]:
         """Return the first `most` of these columns that are stored and not computed, and the same each time.
@@ -81,15 +80,22 @@ class Seen:
         ['a']
         """
         columns = {name: F.col(quoted(name)) for name in names}
-        physical = self._of(list(columns.values()))
+        physical = self.physical if self._steady else self._of(list(columns.values()))
         stored = [name for name in names if not is_computed(physical, name)]
-        if unsafe_to_read_twice(physical) is None and depends_on_order(physical) is None:
+        if _why_not_again(physical) is None:
             return stored[:most]
         return [name for name in stored[:most] if self.unsafe_keys([columns[name]]) is None]
 
+    @cached_property
+    def _steady(self) -> bool:
+        """Whether all columns come out the same each time, as far as the plan shows without asking for some of them."""
+        return not is_cut(self._text) and _why_not_again(self.physical) is None
+
     def _of(self, columns: Sequence[Column]) -> str:
         """Return the physical plan of some columns, with all of them."""
-        return _physical(explained_whole(self.frame.select(*columns)))
+        asked = self.frame.select(*columns)
+        text = explained(asked)
+        return _physical(explained_whole(asked) if is_cut(text) else text)
 
     @property
     def costly_again(self) -> str | None:
@@ -132,3 +138,7 @@ class Seen:
 
 def _physical(text: str) -> str:
     return text.rpartition("== Physical Plan ==")[2]
+
+
+def _why_not_again(physical: str) -> str | None:
+    return unsafe_to_read_twice(physical) or depends_on_order(physical)

@@ -249,6 +249,8 @@ def split_of(call: AggregateCall, types: list[DataType]) -> Split:
         return WHOLE
     if call.name in _FIXED and not all(call.fixed[1:]):
         return WHOLE
+    if split.by_value and not types:  # a constant: there is one value
+        return WHOLE
     names = [type_.simpleString() for type_ in types]
     if call.name in ("sum", "avg", "mean") and names[:1] and names[0] not in _PLAIN_NUMBERS:
         return COMBINED

@@ -93,7 +93,8 @@ def read_sql(source: str, known: Container[str]) -> SqlReading:
     at, done = 0, 0
     while at < len(tokens):
         token = tokens[at]
-        if token.kind == "word" and token.word in known and _is(tokens, at + 1, "("):
+        quantified = at > 0 and tokens[at - 1].word in ("like", "ilike")  # LIKE ANY (...) is no call of any
+        if token.kind == "word" and token.word in known and _is(tokens, at + 1, "(") and not quantified:
             call, at = _call(source, tokens, at)
             pieces.append(source[done : token.start])
             calls.append(call)
@@ -131,6 +132,7 @@ def _check_outside(tokens: Tokens, at: int) -> None:
     token = tokens[at]
     if token.word in _NOT_HERE or (token.word == "*" and at == 0):
         raise NotUnderstood(f"{token.word} in a SQL expression {_LEFT_TO_SPARK}")
+    _check_quotes([token])
     known = token.word in _WORDS or _is(tokens, at + 1, "(")
     alias = at == len(tokens) - 1 and at > 0 and tokens[at - 1].word in ("as", ")")
     if not alias and (token.kind == "quoted" or (token.kind == "word" and not known)):
@@ -160,8 +162,17 @@ def _call(source: str, tokens: Tokens, at: int) -> tuple[SqlCall, int]:
         end = closing(tokens, at + 1)
         condition = text_of(source, tokens[at + 3 : end])
         at = end + 1
-    arguments = tuple(text_of(source, item) for item in items)
-    return SqlCall(name, arguments, tuple(map(_is_constant, items)), distinct, tuple(order), condition), at
+    arguments, fixed = tuple(text_of(source, item) for item in items), tuple(map(_is_constant, items))
+    for item, constant in zip(items, fixed, strict=True):
+        _check_quotes(item if constant else [])
+    return SqlCall(name, arguments, fixed, distinct, tuple(order), condition), at
+
+
+def _check_quotes(tokens: Tokens) -> None:
+    """Refuse a text in double quotes, which is the name of a column where the session says so."""
+    doubtful = next((token.word for token in tokens if token.word.startswith('"')), None)
+    if doubtful is not None:
+        raise NotUnderstood(f"{doubtful} may be a name; write texts in single quotes")
 
 
 def closing(tokens: Tokens, at: int) -> int:
