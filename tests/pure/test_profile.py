@@ -1,6 +1,7 @@
 """Profiles as data: bounds, merge, decay, JSON."""
 
 import datetime as dt
+import json
 from collections import Counter
 from decimal import Decimal
 
@@ -150,3 +151,24 @@ def test_plot_draws_the_heavy_keys():
     matplotlib.use("Agg")
     axes = exact_profile([7] * 60 + [None] * 20 + list(range(10, 30))).plot()
     assert [bar.get_width() for bar in axes.patches] == [0.6, 0.2]
+
+
+DAMAGE = {
+    "tail": [[], ["x"], [1.0]],
+    "theta": [None, -1.0, "1"],
+    "rows": [float("inf"), None, True],
+    "heavy": [
+        [{"key": [1], "low": 1, "estimate": None, "high": 2, "hash": 3}],
+        [{"key": [1], "low": 1, "estimate": 1, "high": 2, "hash": 1 << 63}],
+        [{"key": [1], "low": 1, "estimate": 1, "high": 2, "hash": "3"}],
+        [{"key": [], "low": 1, "estimate": 1, "high": 2, "hash": 3}],
+    ],
+}
+
+
+@pytest.mark.parametrize(("name", "value"), [(name, value) for name, values in DAMAGE.items() for value in values])
+def test_damaged_json_is_refused(name, value):
+    data = json.loads(exact_profile([5, 4, 3]).to_json())
+    KeyProfile.from_json(json.dumps(data))
+    with pytest.raises(ProfileError, match="damaged"):
+        KeyProfile.from_json(json.dumps({**data, name: value}))

@@ -320,3 +320,61 @@ def test_columns_that_are_called_like_types(facts):
     ours = skew_groupby(df, "k", strategy="wrap", partitions=3).agg(*map(F.expr, aggregates))
     assert "strategy   wrap" in explain(ours)
     check(df, ["k"], *map(F.expr, aggregates))
+
+
+def test_sessions_are_left_to_spark(facts):
+    """Spark makes a session of rows while it groups them, so that they must not be apart."""
+    session = F.session_window(F.timestamp_seconds(F.col("v") % 90 * 20), "30 seconds")
+    check(facts, ["k", session], F.size(F.collect_set("v")).alias("n"), strategy="auto", heavy=[(0, None)])
+    with pytest.raises(SkewkitError, match="sessions"):
+        skew_groupby(facts, session, strategy="wrap")
+
+
+def test_sliding_windows_make_several_rows_of_one_once(facts):
+    def size(key, frame):
+        return pd.DataFrame({"k": [str(key[0]["start"])], "n": [len(frame)]})
+
+    def add(parts):
+        return parts.groupby("k", as_index=False).sum()
+
+    slides = F.window(F.timestamp_seconds(F.col("v") % 50), "20 seconds", "10 seconds")
+    ours = skew_groupby(facts, slides, strategy="wrap", partitions=3)
+    plain = facts.groupBy(slides).applyInPandas(size, "k string, n bigint")
+    assert_same_rows(ours.applyInPandas(size, "k string, n bigint", merge=add), plain)
+
+
+TEXTS = {
+    "like any": "max(s) LIKE ANY ('6')",
+    "like any of aggregates": "max(s) LIKE ANY (min(s), '6')",
+    "a filter that guards": "sum(10 div (v % 4)) FILTER (WHERE v % 4 <> 0)",
+    "a filter that guards a cast": "collect_set(cast(if(v % 4 = 0, 'a', s) AS int)) FILTER (WHERE v % 4 <> 0)",
+    "a constant": "collect_set(5)",
+    "a null": "median(NULL)",
+}
+
+
+@pytest.mark.parametrize("text", TEXTS)
+def test_texts(facts, text):
+    check(facts, ["k"], F.size(F.collect_set("v")).alias("n"), F.expr(TEXTS[text]).alias("x"))
+
+
+def test_texts_in_double_quotes_may_be_names(spark, facts):
+    aggregates = F.collect_set("v").alias("vs"), F.expr('mode("s", true)').alias("m")
+    with conf(spark, "spark.sql.ansi.doubleQuotedIdentifiers", "true"):
+        check(facts, ["k"], *aggregates)
+
+
+def test_keys_stay_the_very_same_columns(facts):
+    for keys in ([facts.k], ["s", "k"], [1]):
+        ours = skew_groupby(facts, *keys, strategy="wrap", partitions=3).agg(F.collect_set("v"))
+        plain = facts.groupBy(*keys).agg(F.collect_set("v"))
+        assert_same_rows(ours.where(facts.k > 3).select(facts["k"]), plain.where(facts.k > 3).select(facts["k"]))
+    with pytest.raises(SkewkitError, match="1 to 5"):
+        skew_groupby(facts, 6)
+
+
+def test_values_that_may_differ_are_not_cut_by_their_hash(facts):
+    means = facts.groupBy("k", "s").agg(F.avg("v").alias("m"))
+    check(means, ["k"], F.size(F.collect_set("m")).alias("n"))
+    ours = skew_groupby(means, "k", strategy="wrap").agg(F.collect_set("m"))
+    assert "may differ when a task runs again" in explain(ours)

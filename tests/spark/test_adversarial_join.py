@@ -420,3 +420,47 @@ REFUSED = {
 def test_is_refused_as_a_skewkit_error(facts, dims, call):
     with pytest.raises(SkewkitError):
         REFUSED[call](facts, dims)
+
+
+def test_char_keys_that_are_padded_where_they_are_compared(spark, tmp_path):
+    """A session may read CHAR as it is stored; two of them are then padded only when they are compared."""
+    frames = (
+        spark.range(9).selectExpr("if(id % 2 = 0, 'a', 'a ') AS k", "id AS v"),
+        spark.range(3).selectExpr("'a  ' AS k", "id AS w"),
+    )
+    for i, frame in enumerate(frames):
+        frame.write.parquet(f"{tmp_path}/{i}")
+        spark.sql(f"DROP TABLE IF EXISTS late{i}")
+        columns = f"k char(5), {frame.columns[1]} bigint"
+        spark.sql(f"CREATE TABLE late{i} ({columns}) USING parquet LOCATION '{tmp_path}/{i}'")
+    with conf(spark, "spark.sql.readSideCharPadding", "false"):
+        tables = [spark.table(f"late{i}") for i in range(2)]
+        joined = skew_join(*tables, "k", heavy=["a"], partitions=3)
+        assert_same_rows(joined, tables[0].join(tables[1], "k"))
+        assert joined.count() == 27
+        assert "where they are compared" in explain(joined)
+    for i in range(2):
+        spark.sql(f"DROP TABLE late{i}")
+
+
+def test_a_frame_with_the_alias_of_a_helper(facts, dims):
+    odd = facts.selectExpr("*", "1 AS t", "2 AS p", "1 AS a").alias("_skew_entry")
+    check(odd, dims, "k", "full", heavy=[0, 1])
+
+
+@pytest.mark.parametrize("how", ["inner", "left"])
+def test_what_nobody_asks_for_is_not_computed(spark, facts, dims, how, tmp_path):
+    """It may fail, and plain Spark never computes it."""
+    (tmp_path / "x.csv").write_text("k,v,n\n" + "".join(f"{i % 2},{i},{'bad' if i == 5 else i}\n" for i in range(40)))
+    strict = spark.read.csv(str(tmp_path), header=True, schema="k bigint, v bigint, n int", mode="FAILFAST")
+    for frame in (facts.selectExpr("*", "1 / (v - 5) AS bad"), strict):
+        check(frame, dims, "k", how, pick=lambda joined: joined.select("k", "v", "w"), heavy=[0, 1])
+
+
+def test_struct_keys_of_many_fields_of_other_types(facts, dims):
+    """EXPLAIN shows 25 fields and no more."""
+    frames = []
+    for frame, type_, name in ((facts, "int", "v"), (dims, "bigint", "w")):
+        fields = ", ".join(f"'f{i}', cast(k AS {type_})" for i in range(30))
+        frames.append(frame.selectExpr(f"named_struct({fields}) AS k", name))
+    check(*frames, "k", "inner")

@@ -6,6 +6,7 @@ from pyspark.sql import functions as F
 import skewkit
 from skewkit.spark.keys import find_keys
 from skewkit.spark.looking import Glance, look
+from skewkit.spark.salting import Salting
 from skewkit.spark.seen import Seen
 from skewkit.testing import assert_same_rows
 
@@ -142,3 +143,21 @@ def test_a_filter_on_ranks_is_no_limit(spark):
     """Spark stops early at the rows of the first ranks, which are the same each time."""
     ranked = spark.range(99).selectExpr("id % 9 AS k", "rank() OVER (PARTITION BY id % 9 ORDER BY id % 7) AS r")
     assert Seen(ranked.where("r = 1")).unsafe_keys([F.col("k")]) is None
+
+
+def test_salts_are_of_stored_and_steady_values(spark, skewed, tmp_path):
+    skewed(200).selectExpr("k", "v", "double(v) AS d", "string(v) AS s").write.parquet(str(tmp_path / "t"))
+    stored = spark.read.parquet(str(tmp_path / "t"))
+    assert Salting.of(Seen(stored), ["k"]) == Salting(("d", "v", "s"), True)
+    odd = stored.selectExpr("k", "d AS e", "1 / v AS f", "rand() AS g", "s")
+    assert Salting.of(Seen(odd), ["k"]) == Salting(("e", "s"), True)
+    sums = stored.groupBy("k", "s").agg(F.sum("d").alias("d"), F.max("v").alias("v"))
+    assert Salting.of(Seen(sums), ["k"]) == Salting(("v", "s"), False)
+    udf = stored.withColumn("u", F.udf(lambda v: v, "bigint")("v"))
+    assert Salting.of(Seen(udf), ["k"]) == Salting(("d", "v", "s"), False)
+
+
+def test_of_a_wide_frame_only_the_keys_are_asked_about(spark):
+    wide = spark.range(9).selectExpr("id AS k", *(f"id + {i} AS c{i}" for i in range(60)), "rand() AS r")
+    assert Seen(wide).unsafe_keys([F.col("k")]) is None
+    assert Seen(wide).unsafe_keys([F.col("r")]) == "holds random values"

@@ -6,6 +6,7 @@ from pyspark.sql import functions as F
 
 import skewkit
 from skewkit.errors import ArgumentError
+from skewkit.spark.compat import VERSION
 from skewkit.testing import assert_same_rows
 
 UNB, NOW = (Window.unboundedPreceding, Window.unboundedFollowing), Window.currentRow
@@ -271,3 +272,22 @@ def test_functions_of_finite_frames_keep_their_constants(facts):
     }
     check(facts, ["k"], ["v"], functions, ("rowsBetween", -3, 2))
     check(facts, ["k"], ["i"], functions, ("rangeBetween", -3, 2))
+
+
+@pytest.mark.parametrize("value", ["if(v % 2 = 0, 0.0D, -0.0D)", "if(v % 2 = 0, 'a', 'A') COLLATE UTF8_LCASE"])
+def test_of_equal_values_later_frames_take_the_first(facts, value):
+    """Shown as text: Python takes -0.0 for 0.0."""
+    if "COLLATE" in value and VERSION < (4, 0):
+        pytest.skip("collations came with Spark 4.0")
+    df = facts.selectExpr("*", f"{value} AS z")
+    found = []
+    for ours in (True, False):
+        frame = (0, Window.unboundedFollowing)
+        if ours:
+            window = skewkit.skew_window(df, "k", ["v", "t"], strategy="split", partitions=3).rowsBetween(*frame)
+            result = window.select(a=F.max("z"), b=F.min("z"))
+        else:
+            spec = Window.partitionBy("k").orderBy("v", "t").rowsBetween(*frame)
+            result = df.select("*", F.max("z").over(spec).alias("a"), F.min("z").over(spec).alias("b"))
+        found.append(sorted(map(repr, result.selectExpr("k", "v", "t", "string(a)", "string(b)").collect())))
+    assert found[0] == found[1]
