@@ -15,7 +15,7 @@ from skewkit.plan.choice import Choice, cold_reason, hot_reason
 from skewkit.plan.keyplan import KeyPlan, key_plan
 from skewkit.plan.load import group_load
 from skewkit.plan.profile import KeyProfile
-from skewkit.spark.keys import Keys
+from skewkit.spark.keys import Keys, has_fixed_hash
 from skewkit.spark.profiling import Found
 from skewkit.spark.salting import Salting
 from skewkit.spark.seen import Seen
@@ -41,9 +41,10 @@ class Grouping:
         return Seen(self.df)
 
     def salt(self, first: Sequence[Column] = ()) -> Column:
-        """Return the hash of a row's content that spreads the rows of a hot key."""
-        steady = first if not first or self.seen.unsafe_keys(first) is None else ()
-        return Salting.of(self.seen, self.keys.names).hash(steady)
+        """Return the hash of a row's content that spreads the rows of a hot key, of `first` before all."""
+        hashed = [column for column in first if has_fixed_hash(self.df.select(column).schema[0].dataType)]
+        steady = not hashed or self.seen.unsafe_keys(hashed) is None
+        return Salting.of(self.seen, self.keys.names).hash(hashed if steady else ())
 
     def measured(self, **wanted: Any) -> Found:
         """Return the profile that is known, or else profile the frame, and measure what else is wanted."""
