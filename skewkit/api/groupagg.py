@@ -42,7 +42,7 @@ def grouped_aggregates(group: Grouping, exprs: Sequence[Any], merges: Merges | N
         return remember(native, group.native(plan))
     if group.strategy == "auto" and not plan.pays:
         return remember(native, group.native(plan.why_not))
-    unsteady = group.seen.unsteady(plan.inputs.columns) if plan.cut_by_value else None
+    unsteady = group.seen.unsteady(plan.cut_by) if plan.cut_by else None
     if unsteady is not None:
         why = f"parts are cut by values, which may differ when a task runs again: the frame {unsteady}"
         return remember(native, group.native(why))

@@ -71,7 +71,9 @@ def skew_groupby(
     n = check_partitions(df, partitions)
     if len(keys) == 1 and isinstance(keys[0], list | tuple):
         keys = tuple(keys[0])
-    found = find_keys(df, [_numbered(df, key) if isinstance(key, int) else key for key in keys])
+    found = find_keys(
+        df, [_numbered(df, key) if isinstance(key, int) and not isinstance(key, bool) else key for key in keys]
+    )
     why = found.native_because
     if why and strategy not in ("auto", "native"):
         raise UnsupportedError(f"strategy {strategy!r} is not possible here: {why}; use 'auto' or 'native'")

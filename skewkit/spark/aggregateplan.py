@@ -140,9 +140,11 @@ class AggregatePlan:
         return list(dict.fromkeys(reads for _, reads in paying)) if all(s.by_value for s, _ in paying) else []
 
     @property
-    def cut_by_value(self) -> bool:
-        """Whether rows go by the hash of a value somewhere."""
-        return any(split.by_value for split in self.splits)
+    def cut_by(self) -> list[Column]:
+        """The inputs by whose hash rows go somewhere."""
+        pairs = zip(self.splits, self.inputs.names, strict=True)
+        names = dict.fromkeys(name for split, reads in pairs if split.by_value for name in reads)
+        return [self.inputs.columns[int(name[1:])] for name in names]
 
     @property
     def values(self) -> list[Column]:

@@ -65,7 +65,7 @@ def aggregate(
 def _key_names(df: DataFrame, keys: Keys) -> list[str]:
     """Return names for the keys: their own where these are columns of the frame, which stay the very same ones.
 
-    So `df["k"]` finds the key in the result, as after a plain group-by.
+    So `df["k"]` finds the key in the result, as after a plain group-by; on Connect it does not.
     """
     known = Counter(name.lower() for name in df.columns)
     asked = Counter(name.lower() for name in keys.names)

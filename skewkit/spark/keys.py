@@ -19,6 +19,7 @@ from skewkit.spark.compat import is_column
 
 KeyLike = str | Column
 _DOTTED = re.compile(r"[.`*]")
+_SESSION = re.compile(r"\bsession_window`?\s*(?:/\*.*?\*/\s*)?\(", re.IGNORECASE | re.DOTALL)
 _CHAR_TYPE = "__CHAR_VARCHAR_TYPE_STRING"
 
 
@@ -109,7 +110,7 @@ def find_keys(df: DataFrame, keys: Sequence[KeyLike], *, what: str = "key", lite
         types.append(field.dataType.simpleString())
     computed = not all(isinstance(key, str) for key in keys)
     native = _native_because(schema)
-    if any("session_window(" in str(key) for key in keys if not isinstance(key, str)):
+    if any(_SESSION.search(str(key)) for key in keys if not isinstance(key, str)):
         native = "Spark makes sessions of rows while it groups them"
     return Keys(columns, tuple(schema.names), tuple(types), native, _padded(schema), computed)
 

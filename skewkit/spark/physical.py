@@ -23,14 +23,14 @@ _BY_ORDER = (
     (
         "holds the first of several values, or another one that depends on the order of rows",
         r"\b(first|last|any_value|nth_value|max_by|min_by|mode|collect_list|collect_set|array_agg|listagg|string_agg|"
-        r"row_number|ntile|lag|lead|percentile_approx|approx_percentile|histogram_numeric|approx_top_k\w*|\w+_sketch_agg)\(|"
+        r"row_number|ntile|lag|lead|percentile_approx|approx_percentile|histogram_numeric|approx_top_k\w*|\w+_(?:sketch|merge|union|intersection)_agg\w*)\(|"
         r"specifiedwindowframe\(RowFrame, (?!unboundedpreceding\$\(\), unboundedfollowing)",
     ),
     (
         "sums floating-point numbers, whose last digits depend on the order of rows",
         # A sum of whole numbers is a long, whose attribute ends in L; one of decimals has `isEmpty` beside it.
-        r"\bsum#\d+(?![\dL]|, isEmpty#)|\bsum\((?:(?! AS ).)* AS [^,\]]*#\d+(?![\dL])|"
-        r"\b((try_)?avg|std|stddev\w*|var\w*|corr|covar_\w+|skewness|kurtosis|regr_(?!count)\w+|product)\(",
+        r"partial_(?:try_)?sum\(.*\bsum#\d+(?![\dL]|, isEmpty#)|\bsum\((?:(?! AS ).)* AS [^,\]]*#\d+(?![\dL])|"
+        r"\b((?:try_|vector_)?avg|vector_sum|std|stddev\w*|variance|var_\w+|corr|covar_\w+|skewness|kurtosis|regr_(?!count)\w+|product)\(",
     ),
 )
 _RANK = re.compile(r"\b(?:dense_|percent_)?rank\((?:(?! AS ).)* AS ")
@@ -149,13 +149,24 @@ def is_parsed(physical: str) -> bool:
 
 
 def is_computed(physical: str, name: str) -> bool:
-    """Return whether a physical plan computes the column of this name, and does not only rename another one.
+    r"""Return whether a physical plan computes the column of this name, and does not only rename another one.
 
     >>> is_computed("Project [k#1, (v#2 + 1) AS w#3]", "w"), is_computed("Project [k#1, v#2 AS w#3]", "w")
     (True, False)
+    >>> is_computed("Project [k#1, v#2 AS w#3]\n+- Project [k#1, (u#4 + 1) AS v#2]", "w")
+    True
     """
-    made = re.finditer(rf"(\S+) AS {re.escape(name)}#\d", physical)
-    return any(not re.fullmatch(r"\[?\w+#\d+L?", each.group(1)) for each in made)
+    text = _uncached(physical)
+    made = [(each.group(1), set[str]()) for each in re.finditer(rf"(\S+) AS {re.escape(name)}#\d", text)]
+    while made:
+        source, seen = made.pop()
+        plain = re.fullmatch(r"\[?\w+#(\d+)L?", source)
+        if plain is None:
+            return True
+        if plain.group(1) not in seen:
+            below = re.finditer(rf"(\S+) AS [^,\[\]]*#{plain.group(1)}(?!\d)", text)
+            made += [(each.group(1), seen | {plain.group(1)}) for each in below]
+    return False
 
 
 def operators(physical: str) -> set[str]:

@@ -21,7 +21,7 @@ _KINDS = ("timestamp", "timestamp_ntz", "double", "decimal", "long", "string", "
 
 @dataclass(frozen=True)
 class Salting:
-    """What a row's salt is made of: columns by name, and the row's position where these are few.
+    """What a row's salt is made of: stored columns by name, and the row's position where these are few.
 
     >>> Salting.of(Seen(spark.range(9).selectExpr("id % 2 AS k", "id AS v")), ["k"])
     Salting(columns=('v',), stored=True)
@@ -52,8 +52,8 @@ class Salting:
     def hash(self, first: Sequence[Column] = ()) -> Column:
         """Return the 64-bit hash of `first` and of the columns.
 
-        Where these are few, rows of a hot key may be alike, and content would leave them together. Then the row's
-        position is hashed too: in its input split, where the frame is `stored`, so that a task that runs again
+        Where the columns are few, rows of a hot key may be alike, and content would leave them together. Then the
+        row's position is hashed too: in its input split, where the frame is `stored`, so that a task that runs again
         finds it again; else the number of the input partition, whose rows a re-run task finds again, in whatever
         order.
         """

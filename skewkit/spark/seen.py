@@ -71,7 +71,10 @@ class Seen:
 
     def unsteady(self, columns: Sequence[Column]) -> str | None:
         """Return why these columns may have other values when a task runs again, or None; Python is trusted."""
-        return None if self._steady else depends_on_order(self._of(columns))
+        if self._steady:
+            return None
+        physical = self._of(columns)
+        return depends_on_order(physical) if physical.strip() else unsafe_to_read_twice(physical)
 
     def steady(self, names: Sequence[str], most: int) -> list[str]:
         """Return the first `most` of these columns that are stored and not computed, and the same each time.
@@ -84,7 +87,11 @@ class Seen:
         stored = [name for name in names if not is_computed(physical, name)]
         if _why_not_again(physical) is None:
             return stored[:most]
-        return [name for name in stored[:most] if self.unsafe_keys([columns[name]]) is None]
+        found: list[str] = []
+        for name in stored:
+            if len(found) < most and self.unsafe_keys([columns[name]]) is None:
+                found.append(name)
+        return found
 
     @cached_property
     def _steady(self) -> bool:
@@ -127,7 +134,7 @@ class Seen:
 
     @property
     def stored(self) -> bool:
-        """Whether the frame is read from storage row by row, so that a row's position in its split is fixed."""
+        """Whether a row is at the same place of the same task whenever the frame is computed."""
         return is_positioned(self.physical)
 
     @property

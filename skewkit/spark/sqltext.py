@@ -93,7 +93,8 @@ def read_sql(source: str, known: Container[str]) -> SqlReading:
     at, done = 0, 0
     while at < len(tokens):
         token = tokens[at]
-        quantified = at > 0 and tokens[at - 1].word in ("like", "ilike")  # LIKE ANY (...) is no call of any
+        # LIKE ANY (...) is no call of any.
+        quantified = at > 0 and tokens[at - 1].word in ("like", "ilike") and token.word in ("any", "some", "all")
         if token.kind == "word" and token.word in known and _is(tokens, at + 1, "(") and not quantified:
             call, at = _call(source, tokens, at)
             pieces.append(source[done : token.start])

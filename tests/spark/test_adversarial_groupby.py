@@ -324,7 +324,7 @@ def test_columns_that_are_called_like_types(facts):
 
 def test_sessions_are_left_to_spark(facts):
     """Spark makes a session of rows while it groups them, so that they must not be apart."""
-    session = F.session_window(F.timestamp_seconds(F.col("v") % 90 * 20), "30 seconds")
+    session = F.expr("SESSION_WINDOW (timestamp_seconds(v % 90 * 20), '30 seconds')")
     check(facts, ["k", session], F.size(F.collect_set("v")).alias("n"), strategy="auto", heavy=[(0, None)])
     with pytest.raises(SkewkitError, match="sessions"):
         skew_groupby(facts, session, strategy="wrap")

@@ -161,3 +161,11 @@ def test_of_a_wide_frame_only_the_keys_are_asked_about(spark):
     wide = spark.range(9).selectExpr("id AS k", *(f"id + {i} AS c{i}" for i in range(60)), "rand() AS r")
     assert Seen(wide).unsafe_keys([F.col("k")]) is None
     assert Seen(wide).unsafe_keys([F.col("r")]) == "holds random values"
+
+
+def test_a_renamed_column_is_computed_where_it_was_made(spark, skewed):
+    facts = skewed(200).selectExpr("k", "v", "10 / (v + 1) AS w")
+    joined = facts.join(spark.range(9).selectExpr("id AS k"), "k").selectExpr("k", "v AS x", "w AS y", "w AS z")
+    assert Salting.of(Seen(joined), ["k"]).columns == ("x",)
+    assert Salting.of(Seen(facts.cache()), ["k"]).columns == ("w", "v")
+    facts.unpersist()
