@@ -71,9 +71,7 @@ def skew_groupby(
     n = check_partitions(df, partitions)
     if len(keys) == 1 and isinstance(keys[0], list | tuple):
         keys = tuple(keys[0])
-    found = find_keys(
-        df, [_numbered(df, key) if isinstance(key, int) and not isinstance(key, bool) else key for key in keys]
-    )
+    found = find_keys(df, [_numbered(df, key) if isinstance(key, int) else key for key in keys])
     why = found.native_because
     if why and strategy not in ("auto", "native"):
         raise UnsupportedError(f"strategy {strategy!r} is not possible here: {why}; use 'auto' or 'native'")
@@ -86,7 +84,7 @@ def skew_groupby(
 
 def _numbered(df: DataFrame, number: int) -> Column:
     """Return the column of a number, from 1 on, as `DataFrame.groupBy` takes it."""
-    if not 1 <= number <= len(df.columns):
+    if isinstance(number, bool) or not 1 <= number <= len(df.columns):
         raise ArgumentError(f"key column {number} is not in the frame; it has the columns 1 to {len(df.columns)}")
     return df[number - 1]
 
