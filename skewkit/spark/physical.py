@@ -23,14 +23,16 @@ _BY_ORDER = (
     (
         "holds the first of several values, or another one that depends on the order of rows",
         r"\b(first|last|any_value|nth_value|max_by|min_by|mode|collect_list|collect_set|array_agg|listagg|string_agg|"
-        r"row_number|ntile|lag|lead|percentile_approx|approx_percentile|histogram_numeric|approx_top_k\w*|\w+_(?:sketch|merge|union|intersection)_agg\w*)\(|"
+        r"row_number|ntile|lag|lead|percentile_approx|approx_percentile|histogram_numeric|approx_top_k\w*|"
+        r"\w+_(?:sketch|merge|union|intersection)_agg\w*)\(|"
         r"specifiedwindowframe\(RowFrame, (?!unboundedpreceding\$\(\), unboundedfollowing)",
     ),
     (
         "sums floating-point numbers, whose last digits depend on the order of rows",
         # A sum of whole numbers is a long, whose attribute ends in L; one of decimals has `isEmpty` beside it.
         r"partial_(?:try_)?sum\(.*\bsum#\d+(?![\dL]|, isEmpty#)|\bsum\((?:(?! AS ).)* AS [^,\]]*#\d+(?![\dL])|"
-        r"\b((?:try_|vector_)?avg|vector_sum|std|stddev\w*|variance|var_\w+|corr|covar_\w+|skewness|kurtosis|regr_(?!count)\w+|product)\(",
+        r"\b((?:try_|vector_)?avg|vector_sum|std|stddev\w*|variance|var_\w+|corr|covar_\w+|skewness|kurtosis|"
+        r"regr_(?!count)\w+|product)\(",
     ),
 )
 _RANK = re.compile(r"\b(?:dense_|percent_)?rank\((?:(?! AS ).)* AS ")
@@ -130,8 +132,8 @@ def is_simple(physical: str) -> bool:
     >>> is_simple("*(1) Project [k#1]\n+- *(1) FileScan parquet"), is_simple("Generate explode(a#1)\n+- FileScan orc")
     (True, False)
     """
-    known = _operator((*_UNSAFE, *_COSTLY), _uncached(physical)) is None
-    return known and bool(physical.strip()) and "Generate" not in operators(physical)
+    narrow = _operator((*_UNSAFE, *_COSTLY), _uncached(physical)) is None
+    return narrow and bool(physical.strip()) and "Generate" not in operators(physical)
 
 
 def is_positioned(physical: str) -> bool:
