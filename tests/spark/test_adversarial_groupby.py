@@ -353,7 +353,10 @@ TEXTS = {
 }
 
 
-@pytest.mark.parametrize("text", TEXTS)
+RARE = ("like any of aggregates", "a filter that guards a cast", "a null")
+
+
+@pytest.mark.parametrize("text", [pytest.param(t, marks=[pytest.mark.slow] if t in RARE else []) for t in TEXTS])
 def test_texts(facts, text):
     check(facts, ["k"], F.size(F.collect_set("v")).alias("n"), F.expr(TEXTS[text]).alias("x"))
 

@@ -448,7 +448,7 @@ def test_a_frame_with_the_alias_of_a_helper(facts, dims):
     check(odd, dims, "k", "full", heavy=[0, 1])
 
 
-@pytest.mark.parametrize("how", ["inner", "left"])
+@pytest.mark.parametrize("how", [pytest.param("inner", marks=pytest.mark.slow), "left"])
 def test_what_nobody_asks_for_is_not_computed(spark, facts, dims, how, tmp_path):
     """It may fail, and plain Spark never computes it."""
     (tmp_path / "x.csv").write_text("k,v,n\n" + "".join(f"{i % 2},{i},{'bad' if i == 5 else i}\n" for i in range(40)))
@@ -457,6 +457,7 @@ def test_what_nobody_asks_for_is_not_computed(spark, facts, dims, how, tmp_path)
         check(frame, dims, "k", how, pick=lambda joined: joined.select("k", "v", "w"), heavy=[0, 1])
 
 
+@pytest.mark.slow
 def test_struct_keys_of_many_fields_of_other_types(facts, dims):
     """EXPLAIN shows 25 fields and no more."""
     frames = []

@@ -112,9 +112,8 @@ def test_a_session_without_lateral_aliases(spark, facts):
     names = spark.range(40).selectExpr("if(id < 2, 0, id) AS k", "id AS n")
     total = F.sum("v")
     with conf(spark, "spark.sql.lateralColumnAlias.enableImplicitResolution", "false"):
-        for how in ("full", "semi"):
-            joined = skewkit.skew_join(facts, names, "k", how, strategy="salt", partitions=4)
-            assert_same_rows(joined, facts.join(names, "k", how))
+        joined = skewkit.skew_join(facts, names, "k", "full", strategy="salt", partitions=4)
+        assert_same_rows(joined, facts.join(names, "k", "full"))
         assert_same_rows(grouped(facts).agg(F.median("v"), total), facts.groupBy("k").agg(F.median("v"), total))
         spec = Window.partitionBy("k").orderBy("v")
         assert_same_rows(window(facts, "v").select(t=total), facts.select("*", total.over(spec).alias("t")))
