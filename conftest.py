@@ -1,5 +1,6 @@
 """One Spark session for all tests of a process: classic, or Connect with `--connect`."""
 
+import socket
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -29,9 +30,23 @@ def connect(request: pytest.FixtureRequest) -> bool:
 
 @pytest.fixture(scope="session")
 def spark(connect: bool) -> Iterator[SparkSession]:
-    session = local_session(connect=connect, confs=CONFS)
+    session = local_session(connect=connect, confs=CONFS | (_own_port() if connect else {}))
     yield session
     session.stop()
+
+
+def _own_port() -> dict[str, str]:
+    """Give this process's Connect server a port of its own, so that several can run side by side.
+
+    A client of `remote("local[2]")` asks for the default port, wherever its server was told to listen.
+    """
+    from pyspark.sql.connect.client.core import DefaultChannelBuilder
+
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        port = int(found.getsockname()[1])
+    DefaultChannelBuilder.default_port = staticmethod(lambda: port)
+    return {"spark.connect.grpc.binding.port": str(port)}
 
 
 @pytest.fixture(autouse=True)

@@ -14,7 +14,7 @@ from pyspark.sql import functions as F
 from skewkit.errors import ArgumentError, ArgumentTypeError, KeyTypeError
 from skewkit.spark.columns import node_of, read_call
 from skewkit.spark.comparison import compared_type
-from skewkit.spark.compat import conf_reader, is_column
+from skewkit.spark.compat import conf_reader, is_column, is_connect
 from skewkit.spark.joinsides import JoinKeys
 from skewkit.spark.keys import find_keys
 from skewkit.spark.sqlcondition import conjuncts_of, equality_of
@@ -115,7 +115,9 @@ def _in_common_types(left: DataFrame, keys: JoinKeys) -> JoinKeys | str:
         if type_ is None:
             return f"key {name} is {a} on the left and {b} on the right, which Spark compares in a way of its own"
         types.append(type_)
-    return replace(keys, left=keys.left.cast(types), right=keys.right.cast(types))
+    pinned = (side.pin() if is_connect(left) else side for side in (keys.left, keys.right))
+    l_keys, r_keys = (side.cast(types) for side in pinned)
+    return replace(keys, left=l_keys, right=r_keys)
 
 
 def _conjuncts(condition: Column) -> list[Column]:

@@ -20,6 +20,7 @@ from skewkit.spark.compat import is_column
 KeyLike = str | Column
 _DOTTED = re.compile(r"[.`*]")
 _SESSION = re.compile(r"\bsession_window`?\s*(?:/\*.*?\*/\s*)?\(", re.IGNORECASE | re.DOTALL)
+_MADE_ANEW = " now, because a view or table was replaced meanwhile; make the join anew with skew_join"
 _CHAR_TYPE = "__CHAR_VARCHAR_TYPE_STRING"
 
 
@@ -38,6 +39,8 @@ class Keys:
     """Whether a key was given as a Column, and not by name."""
     given: tuple[str, ...] = ()
     """The types before a cast; empty where there was none."""
+    pinned: bool = False
+    """Whether the keys fail where they have other types when the frame runs."""
 
     @property
     def hash(self) -> Column:
@@ -54,6 +57,16 @@ class Keys:
         tests = [column.isNull() for column, wanted in zip(self.columns, unsafe, strict=True) if wanted]
         return reduce(lambda a, b: a | b, tests)
 
+    def pin(self) -> Keys:
+        """Return the keys such that a query fails where they have other types than now.
+
+        A frame on Connect is resolved when it runs: by then a view that it reads may have been replaced, and an int
+        has another hash than an equal long, so that rows would not meet. Where the types are the same the optimizer
+        takes the question away.
+        """
+        columns = (_pinned(c, t) for c, t in zip(self.columns, self.types, strict=True))
+        return replace(self, columns=tuple(columns), pinned=True)
+
     def cast(self, types: Sequence[str]) -> Keys:
         """Return the keys cast to other types, where they differ."""
         pairs = zip(self.columns, self.types, types, strict=True)
@@ -69,6 +82,7 @@ class Keys:
             types=self.given or self.types,
             computed=False,
         )
+        plain = plain.pin() if self.pinned else plain
         return plain.cast(self.types) if self.given else plain
 
 
@@ -122,6 +136,12 @@ def _cast(column: Column, old: str, new: str) -> Column:
     compares floats, so nothing may be left to simplify. To add 0 changes no float but -0.0, which is equal to 0.0.
     """
     return (column + F.lit(0.0).cast("float") if (old, new) == ("float", "double") else column).cast(new)
+
+
+def _pinned(column: Column, type_: str) -> Column:
+    now = F.typeof(column)
+    gone = [F.lit("a key that was "), F.lit(type_), F.lit(" when this join was made is "), now, F.lit(_MADE_ANEW)]
+    return F.when(now == type_, column).otherwise(F.raise_error(F.concat(*gone)))
 
 
 def _schema(df: DataFrame, keys: Sequence[KeyLike], columns: Sequence[Column], what: str) -> StructType:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 
-from pyspark.errors import PySparkNotImplementedError
+from pyspark.errors import PySparkNotImplementedError, PySparkTypeError
 from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import functions as F
 from pyspark.sql.types import DataType
@@ -108,10 +108,11 @@ def _collect(tasks: Sequence[Task], partitions: int, buckets: int) -> list[list[
     found = reduce(DataFrame.unionAll, parts)
     try:
         rows = found.collect()
-    except (ValueError, OverflowError, PySparkNotImplementedError):
-        # A key that Python cannot have, such as a date of the year 0 in an array: its hash must do.
-        fields = found.schema["key"].dataType.fields  # type: ignore[attr-defined]
-        nothing = F.struct(*(F.lit(None).cast(field.dataType).alias(field.name) for field in fields))
+    except (ValueError, OverflowError, PySparkNotImplementedError, PySparkTypeError):
+        # A key that Python cannot have, such as a date of the year 0 in an array, or Connect cannot bring, such as
+        # an array of months: its hash must do.
+        names = found.schema["key"].dataType.names  # type: ignore[attr-defined]
+        nothing = F.struct(*(F.lit(None).cast("string").alias(name) for name in names))
         rows = found.withColumn("key", nothing).collect()
     for row in rows:
         result[row["task"]].append(row)

@@ -68,6 +68,7 @@ KEYS = {
 }
 
 
+@pytest.mark.connect
 @pytest.mark.parametrize("keys", KEYS)
 def test_keys(facts, keys):
     df = facts.selectExpr(*KEYS[keys], "v")
@@ -187,6 +188,7 @@ FRAMES = {
 }
 
 
+@pytest.mark.connect
 @pytest.mark.parametrize("frame", FRAMES)
 def test_frames(facts, frame):
     check(FRAMES[frame](facts), ["k"], values(), F.count("v"))
@@ -219,6 +221,7 @@ WRONG = {
 }
 
 
+@pytest.mark.connect
 @pytest.mark.parametrize("heavy", WRONG)
 def test_named_keys_of_a_wrong_type_are_refused_as_a_skewkit_error(facts, heavy):
     type_, named = WRONG[heavy]
@@ -322,6 +325,7 @@ def test_columns_that_are_called_like_types(facts):
     check(df, ["k"], *map(F.expr, aggregates))
 
 
+@pytest.mark.connect
 def test_sessions_are_left_to_spark(facts):
     """Spark makes a session of rows while it groups them, so that they must not be apart."""
     session = F.expr("SESSION_WINDOW (timestamp_seconds(v % 90 * 20), '30 seconds')")
@@ -330,6 +334,7 @@ def test_sessions_are_left_to_spark(facts):
         skew_groupby(facts, session, strategy="wrap")
 
 
+@pytest.mark.connect
 def test_sliding_windows_make_several_rows_of_one_once(facts):
     def size(key, frame):
         return pd.DataFrame({"k": [str(key[0]["start"])], "n": [len(frame)]})
@@ -356,11 +361,13 @@ TEXTS = {
 RARE = ("like any of aggregates", "a filter that guards a cast", "a null")
 
 
+@pytest.mark.connect
 @pytest.mark.parametrize("text", [pytest.param(t, marks=[pytest.mark.slow] if t in RARE else []) for t in TEXTS])
 def test_texts(facts, text):
     check(facts, ["k"], F.size(F.collect_set("v")).alias("n"), F.expr(TEXTS[text]).alias("x"))
 
 
+@pytest.mark.connect
 def test_texts_in_double_quotes_may_be_names(spark, facts):
     aggregates = F.collect_set("v").alias("vs"), F.expr('mode("s", true)').alias("m")
     with conf(spark, "spark.sql.ansi.doubleQuotedIdentifiers", "true"):
@@ -376,6 +383,7 @@ def test_keys_stay_the_very_same_columns(facts):
         skew_groupby(facts, 6)
 
 
+@pytest.mark.connect
 def test_values_that_may_differ_are_not_cut_by_their_hash(facts):
     means = facts.groupBy("k", "s").agg(F.avg("v").alias("m"))
     check(means, ["k"], F.size(F.collect_set("m")).alias("n"))

@@ -63,6 +63,7 @@ KEY_TYPES = {
 }
 
 
+@pytest.mark.connect
 @pytest.mark.parametrize("key", KEY_TYPES)
 def test_key_types(spark, key):
     facts = spark.range(0, 200, 1, 3).selectExpr("id AS v", f"if(id % 23 = 0, NULL, {KEY_TYPES[key]}) AS k")
@@ -73,6 +74,7 @@ def test_key_types(spark, key):
 NAMES = ["a.b", "x y", "t`k", "*", "Ünï", "_skew_hash", "_SKEW_R_KEY0", ""]
 
 
+@pytest.mark.connect
 @pytest.mark.parametrize("name", NAMES)
 def test_names_of_using_keys_are_taken_literally(facts, dims, name):
     check(facts.withColumnRenamed("k", name), dims.withColumnRenamed("k", name), name)
@@ -121,6 +123,7 @@ def test_names_in_any_order_and_case(facts, dims, on, strategy):
     check(facts, dims, on, "inner", strategy)
 
 
+@pytest.mark.connect
 def test_case_sensitive_names(spark, facts, dims):
     left, right = facts.selectExpr("v", "k", "x AS K", "s AS V"), dims.selectExpr("k", "w", "x AS K", "s AS W")
     with conf(spark, "spark.sql.caseSensitive", "true"):
@@ -145,6 +148,7 @@ FRAMES = {
 }
 
 
+@pytest.mark.connect
 @pytest.mark.parametrize("frames", FRAMES)
 def test_frames(facts, dims, frames):
     check(*FRAMES[frames](facts, dims), "k")
@@ -230,6 +234,7 @@ FICKLE = {
 }
 
 
+@pytest.mark.connect
 @pytest.mark.parametrize("fickle", FICKLE)
 def test_keys_that_may_be_others_when_read_again_are_read_once(spark, dims, fickle):
     """EXPLAIN leaves out the columns from the 26th on, and what they are computed from."""
@@ -300,6 +305,7 @@ FOREIGN = {
 }
 
 
+@pytest.mark.connect
 @pytest.mark.parametrize("key", FOREIGN)
 def test_keys_that_python_cannot_have(facts, dims, key):
     left, right = (f.withColumn("k", F.when(F.col("k").isNotNull(), F.expr(FOREIGN[key]))) for f in (facts, dims))
@@ -334,6 +340,7 @@ BAD = "if(id % 5 = 0, 'none', string(if(id % 3 > 0, 0, id))) AS k"
 """Some of these strings are no numbers, and an ANSI cast of them fails."""
 
 
+@pytest.mark.connect
 @pytest.mark.parametrize("how", ["inner", "right", "semi"])
 def test_rows_that_the_condition_alone_rules_out_are_left_out_first(spark, dims, how):
     texts = spark.range(0, 90, 1, 3).selectExpr("id AS v", BAD)
@@ -343,6 +350,7 @@ def test_rows_that_the_condition_alone_rules_out_are_left_out_first(spark, dims,
     assert "strategy   salt" in explain(skew_join(texts, dims, on, how, strategy="salt"))
 
 
+@pytest.mark.connect
 @pytest.mark.parametrize("how", KINDS)
 def test_conditions_on_one_side_alone(facts, dims, how):
     one_sided = [facts["v"] % 2 == 0, dims["w"] > 10, F.lit(True), facts["k"] == dims["k"]]
@@ -350,6 +358,7 @@ def test_conditions_on_one_side_alone(facts, dims, how):
         check(facts, dims, on, how, "auto")
 
 
+@pytest.mark.connect
 def test_keys_that_cannot_be_computed_are_left_to_spark(spark, dims):
     texts = spark.range(0, 90, 1, 3).selectExpr("id AS v", BAD)
     joined = skew_join(texts, dims, "k", "left")
@@ -382,6 +391,7 @@ def test_the_key_that_does_not_show_after_the_hot_keys_were_broadcast(facts, dim
         assert_same_rows(pick(joined[on], left, right), plain)
 
 
+@pytest.mark.connect
 @pytest.mark.parametrize("ambiguous", ["true", "false"])
 def test_frames_that_share_a_column_beside_the_key(spark, ambiguous):
     base = spark.range(60).selectExpr("nullif(id, -1) AS id", "nullif(id, -1) AS v")
@@ -416,12 +426,14 @@ REFUSED = {
 }
 
 
+@pytest.mark.connect
 @pytest.mark.parametrize("call", REFUSED)
 def test_is_refused_as_a_skewkit_error(facts, dims, call):
     with pytest.raises(SkewkitError):
         REFUSED[call](facts, dims)
 
 
+@pytest.mark.connect
 def test_char_keys_that_are_padded_where_they_are_compared(spark, tmp_path):
     """A session may read CHAR as it is stored; two of them are then padded only when they are compared."""
     frames = (
@@ -443,11 +455,13 @@ def test_char_keys_that_are_padded_where_they_are_compared(spark, tmp_path):
         spark.sql(f"DROP TABLE late{i}")
 
 
+@pytest.mark.connect
 def test_a_frame_with_the_alias_of_a_helper(facts, dims):
     odd = facts.selectExpr("*", "1 AS t", "2 AS p", "1 AS a").alias("_skew_entry")
     check(odd, dims, "k", "full", heavy=[0, 1])
 
 
+@pytest.mark.connect
 @pytest.mark.parametrize("how", [pytest.param("inner", marks=pytest.mark.slow), "left"])
 def test_what_nobody_asks_for_is_not_computed(spark, facts, dims, how, tmp_path):
     """It may fail, and plain Spark never computes it."""
@@ -457,6 +471,7 @@ def test_what_nobody_asks_for_is_not_computed(spark, facts, dims, how, tmp_path)
         check(frame, dims, "k", how, pick=lambda joined: joined.select("k", "v", "w"), heavy=[0, 1])
 
 
+@pytest.mark.connect
 @pytest.mark.slow
 def test_struct_keys_of_many_fields_of_other_types(facts, dims):
     """EXPLAIN shows 25 fields and no more."""
@@ -465,3 +480,21 @@ def test_struct_keys_of_many_fields_of_other_types(facts, dims):
         fields = ", ".join(f"'f{i}', cast(k AS {type_})" for i in range(30))
         frames.append(frame.selectExpr(f"named_struct({fields}) AS k", name))
     check(*frames, "k", "inner")
+
+
+@pytest.mark.connect
+@pytest.mark.parametrize("how", ["inner", "full", "anti"])
+def test_a_view_that_is_replaced_by_one_with_keys_of_another_type(facts, dims, how, connect):
+    """An int has another hash than an equal long; a frame on Connect is resolved when it runs, a classic one before."""
+    facts.createOrReplaceTempView("later")
+    left = facts.sparkSession.table("later")
+    joined = skew_join(left, dims, "k", how, strategy="salt", partitions=3)
+    assert "typeof" not in explained(joined).partition("== Physical Plan ==")[2]
+    facts.where("v < 50").createOrReplaceTempView("later")
+    assert_same_rows(joined, left.join(dims, "k", how))
+    facts.withColumn("k", F.col("k").cast("int")).createOrReplaceTempView("later")
+    if connect:
+        with pytest.raises(PySparkException, match="was bigint when this join was made is int now"):
+            joined.collect()
+    else:
+        assert_same_rows(joined, left.join(dims, "k", how))

@@ -129,6 +129,7 @@ BY_V = "(PARTITION BY k ORDER BY v"
         (f"rank() OVER {BY_V}) AS r, sum(v) OVER {BY_V} ROWS 1 PRECEDING) AS q", "order"),
     ],
 )
+@pytest.mark.connect
 def test_values_that_may_differ_when_they_are_computed_again(spark, value, reason):
     """A shuffle brings rows in any order: what adds or picks by order may come out different the next time."""
     call, _, group = value.partition(" GROUP BY ")
@@ -139,12 +140,14 @@ def test_values_that_may_differ_when_they_are_computed_again(spark, value, reaso
     assert seen.unsafe_keys([F.col("k")]) is None
 
 
+@pytest.mark.connect
 def test_a_filter_on_ranks_is_no_limit(spark):
     """Spark stops early at the rows of the first ranks, which are the same each time."""
     ranked = spark.range(99).selectExpr("id % 9 AS k", "rank() OVER (PARTITION BY id % 9 ORDER BY id % 7) AS r")
     assert Seen(ranked.where("r = 1")).unsafe_keys([F.col("k")]) is None
 
 
+@pytest.mark.connect
 def test_salts_are_of_stored_and_steady_values(spark, skewed, tmp_path):
     skewed(200).selectExpr("k", "v", "double(v) AS d", "string(v) AS s").write.parquet(str(tmp_path / "t"))
     stored = spark.read.parquet(str(tmp_path / "t"))
@@ -163,6 +166,7 @@ def test_of_a_wide_frame_only_the_keys_are_asked_about(spark):
     assert Seen(wide).unsafe_keys([F.col("r")]) == "holds random values"
 
 
+@pytest.mark.connect
 def test_a_renamed_column_is_computed_where_it_was_made(spark, skewed):
     facts = skewed(200).selectExpr("k", "v", "10 / (v + 1) AS w")
     joined = facts.join(spark.range(9).selectExpr("id AS k"), "k").selectExpr("k", "v AS x", "w AS y", "w AS z")

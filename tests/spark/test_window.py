@@ -101,6 +101,7 @@ KEYS = {
 }
 
 
+@pytest.mark.connect
 @pytest.mark.parametrize("keys", KEYS)
 def test_keys(facts, keys):
     df = facts.selectExpr(
@@ -274,6 +275,7 @@ def test_functions_of_finite_frames_keep_their_constants(facts):
     check(facts, ["k"], ["i"], functions, ("rangeBetween", -3, 2))
 
 
+@pytest.mark.connect
 @pytest.mark.parametrize("value", ["if(v % 2 = 0, 0.0D, -0.0D)", "if(v % 2 = 0, 'a', 'A') COLLATE UTF8_LCASE"])
 def test_of_equal_values_later_frames_take_the_first(facts, value):
     """Shown as text: Python takes -0.0 for 0.0."""
