@@ -34,11 +34,11 @@ demo: preflight venv ## run the example job: see skew, explain it, remove it
 
 test: preflight lint types ## lint, types and the tests, as continuous integration runs them (ARGS="-k join")
 	@$(PY) -m pytest $(SIDE_BY_SIDE) --durations=10 $(ARGS)
-	@$(PY) -m pytest --connect -m "connect and not slow" $(ARGS)
+	@$(PY) -m pytest $(SIDE_BY_SIDE) --connect -m "connect and not slow" $(ARGS)
 
 test-all: preflight lint types ## the same, with the tests marked slow
 	@$(PY) -m pytest $(SIDE_BY_SIDE) --durations=10 -m "slow or not slow" $(ARGS)
-	@$(PY) -m pytest --connect -m connect $(ARGS)
+	@$(PY) -m pytest $(SIDE_BY_SIDE) --connect -m connect $(ARGS)
 
 lint: venv ## ruff: rules and format
 	@$(PY) -m ruff check .
