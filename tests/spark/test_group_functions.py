@@ -313,7 +313,7 @@ def real(spark, name, rows):
 
 
 def test_words_of_novels(spark):
-    words = real(spark, "novels_words", 30_000)
+    words = real(spark, "novels_words", 15_000)
 
     def places(frame):
         docs = frame.groupby("doc", as_index=False).agg(n=("pos", "count"), first=("pos", "min"))
@@ -328,7 +328,7 @@ def test_words_of_novels(spark):
 
 
 def test_names_weighted_by_births(spark):
-    names = real(spark, "babynames", 20_000)
+    names = real(spark, "babynames", 10_000)
     profile = skewkit.skew_profile(names, "name", weight="births", partitions=8)
 
     def born(frame):
