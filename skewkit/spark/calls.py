@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-from skewkit.spark.columns import Node, is_constant, node_of, udf_arguments, unread_because
+from skewkit.spark.columns import Node, holds_no_column, node_of, udf_arguments, unread_because
 from skewkit.spark.keys import quoted
 from skewkit.spark.sqltext import NotUnderstood, SqlCall, read_sql
 
@@ -121,12 +121,13 @@ def _rebuilt(node: Node, inner: Sequence[Reading]) -> Callable[[Names], Column]:
 
 
 def _call(node: Node, name: str) -> AggregateCall:
-    kinds = [node_of(child).kind for child in node.children]
+    children = [node_of(child) for child in node.children]
+    kinds = [child.kind for child in children]
     if kinds == ["star"] and name == "count" and not node.distinct:
         return AggregateCall(name, (), (), False, lambda names: F.count(F.lit(1)))
     if "star" in kinds:
         raise NotUnderstood(f"{node.name} of a star is several columns")
-    fixed = tuple(map(is_constant, node.children))
+    fixed = tuple(map(holds_no_column, children))
 
     def over(names: Names) -> Column:
         left = iter(names)
