@@ -90,8 +90,10 @@ def analysed(build: Callable[[], DataFrame], functions: Iterable[str] = ()) -> D
             raise ColumnNotFoundError(text) from error
         routine = re.search(r"UNRESOLVED_ROUTINE\].*?`([^`]+)`", text)
         if routine:
-            name = routine.group(1)
-            raise ArgumentError(f"Spark has no function {name!r}: {nearest(name.lower(), functions)}") from error
+            name, known = routine.group(1), list(functions)
+            if name.lower() in known:  # such as product
+                raise ArgumentError(f"SQL has no function {name!r}; write F.{name.lower()}(...)") from error
+            raise ArgumentError(f"Spark has no function {name!r}: {nearest(name.lower(), known)}") from error
         raise ArgumentError(f"Spark refuses this call: {text}") from error
     except PySparkTypeError as error:
         raise ArgumentTypeError(f"Spark refuses this call: {first_line(error)}") from error

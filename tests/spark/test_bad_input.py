@@ -100,6 +100,11 @@ CASES = {
         ArgumentTypeError,
         r"\('v', 3\)",
     ),
+    "a function that SQL has not": (
+        lambda df: skewkit.skew_groupby(df, "k").agg(F.expr("product(v)")),
+        ArgumentError,
+        r"write F.product\(",
+    ),
     "empty dict": (lambda df: skewkit.skew_groupby(df, "k").agg({}), ArgumentError, "got no aggregate"),
     "aggregate of a map": (
         lambda df: skewkit.skew_groupby(df, "k").agg(F.sum("m")),

@@ -293,3 +293,11 @@ def test_of_equal_values_later_frames_take_the_first(facts, value):
             result = df.select("*", F.max("z").over(spec).alias("a"), F.min("z").over(spec).alias("b"))
         found.append(sorted(map(repr, result.selectExpr("k", "v", "t", "string(a)", "string(b)").collect())))
     assert found[0] == found[1]
+
+
+def test_hot_partitions_that_are_gone_are_said_to_be(facts):
+    stale = skewkit.skew_profile(facts.selectExpr("k + 100000 AS k"), "k", partitions=4)
+    window = skewkit.skew_window(facts, "k", "v", strategy="split", partitions=4, profile=stale)
+    ours = window.select(n=F.row_number())
+    assert "native: no row of a hot partition was found" in skewkit.explain(ours)
+    assert_same_rows(ours, plain(facts, ["k"], ["v"], {"n": F.row_number()}))
