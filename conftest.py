@@ -15,6 +15,8 @@ CONFS = {
     "spark.sql.autoBroadcastJoinThreshold": "-1",
     "spark.sql.session.timeZone": "UTC",
     "spark.skewkit.minRows": "0",
+    # Small queries, each run once: the JVM's second compiler would take more than it gives.
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1",
 }
 
 

@@ -12,7 +12,7 @@ from typing import Any
 from pyspark.errors import AnalysisException
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.types import ArrayType, DataType, StringType, StructType
+from pyspark.sql.types import ArrayType, DataType, StringType, StructType, UserDefinedType
 
 from skewkit.errors import ArgumentError, ArgumentTypeError, ColumnNotFoundError, KeyTypeError, nearest
 from skewkit.spark.compat import is_column
@@ -209,6 +209,8 @@ def _native_because(type_: DataType) -> str | None:
     for part in _parts(type_):
         if isinstance(part, StringType) and getattr(part, "collation", "UTF8_BINARY") != "UTF8_BINARY":
             return "a key has a collation, under which different strings are one key"
+        if isinstance(part, UserDefinedType):
+            return "a key is of a user-defined type"
         if part.simpleString() == "interval":
             return "keys of type interval have no order and no Python value"
     return None

@@ -4,6 +4,7 @@ import re
 
 import pytest
 from pyspark.errors import PySparkException
+from pyspark.ml.functions import array_to_vector
 from pyspark.sql import Window
 from pyspark.sql import functions as F
 
@@ -312,6 +313,13 @@ def test_keys_that_python_cannot_have(facts, dims, key):
     assert skew_profile(left, "k").heavy, "known by its hash"
     for how in ("full", "anti"):
         check(left, right, "k", how)
+
+
+def test_keys_of_a_user_defined_type_are_left_to_spark(facts, dims):
+    number = F.coalesce("k", F.lit(-1)).cast("double")
+    left, right = (f.withColumn("k", array_to_vector(F.array(number))) for f in (facts, dims.where("w > 4")))
+    check(left, right, "k", "full", strategy="auto")
+    assert "native: a key is of a user-defined type" in explain(skew_join(left, right, "k"))
 
 
 def test_a_geometry_beside_the_key(spark, facts, dims):
