@@ -188,7 +188,6 @@ FRAMES = {
 }
 
 
-@pytest.mark.connect
 @pytest.mark.parametrize("frame", FRAMES)
 def test_frames(facts, frame):
     check(FRAMES[frame](facts), ["k"], values(), F.count("v"))
@@ -221,7 +220,6 @@ WRONG = {
 }
 
 
-@pytest.mark.connect
 @pytest.mark.parametrize("heavy", WRONG)
 def test_named_keys_of_a_wrong_type_are_refused_as_a_skewkit_error(facts, heavy):
     type_, named = WRONG[heavy]
