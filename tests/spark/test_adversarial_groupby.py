@@ -68,7 +68,6 @@ KEYS = {
 }
 
 
-@pytest.mark.connect
 @pytest.mark.parametrize("keys", KEYS)
 def test_keys(facts, keys):
     df = facts.selectExpr(*KEYS[keys], "v")

@@ -154,7 +154,6 @@ FRAMES = {
 }
 
 
-@pytest.mark.connect
 @pytest.mark.parametrize("frames", FRAMES)
 def test_frames(facts, dims, frames):
     check(*FRAMES[frames](facts, dims), "k")
@@ -352,7 +351,6 @@ BAD = "if(id % 5 = 0, 'none', string(if(id % 3 > 0, 0, id))) AS k"
 """Some of these strings are no numbers, and an ANSI cast of them fails."""
 
 
-@pytest.mark.connect
 @pytest.mark.parametrize("how", ["inner", "right", "semi"])
 def test_rows_that_the_condition_alone_rules_out_are_left_out_first(spark, dims, how):
     texts = spark.range(0, 90, 1, 3).selectExpr("id AS v", BAD)
@@ -362,7 +360,6 @@ def test_rows_that_the_condition_alone_rules_out_are_left_out_first(spark, dims,
     assert "strategy   salt" in explain(skew_join(texts, dims, on, how, strategy="salt"))
 
 
-@pytest.mark.connect
 @pytest.mark.parametrize("how", KINDS)
 def test_conditions_on_one_side_alone(facts, dims, how):
     one_sided = [facts["v"] % 2 == 0, dims["w"] > 10, F.lit(True), facts["k"] == dims["k"]]
