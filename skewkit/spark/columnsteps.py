@@ -1,7 +1,6 @@
 """The outermost step of a Column's expression, of Connect and of classic Columns, taken apart and made anew.
 
-A classic Column is read in the JVM, a call at a time, each of which takes as long as a few thousand lines of Python:
-so no call is made twice, and none that may not be needed.
+A classic Column is read in the JVM, one call at a time, and these calls are what reading it costs: hence few of them.
 """
 
 from __future__ import annotations
