@@ -15,8 +15,10 @@ CONFS = {
     "spark.sql.autoBroadcastJoinThreshold": "-1",
     "spark.sql.session.timeZone": "UTC",
     "spark.skewkit.minRows": "0",
-    # Small queries, each run once: the JVM's second compiler would take more than it gives.
-    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1",
+    # Small queries, each run once: the JVM's second compiler takes more than it gives, and so do collectors with
+    # threads of their own, full collections whenever generated classes fill a little more, and a small code cache.
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:MetaspaceSize=1g "
+    "-XX:ReservedCodeCacheSize=256m",
 }
 
 
