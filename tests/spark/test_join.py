@@ -1,9 +1,11 @@
 """`skew_join` returns the rows, columns and types of `DataFrame.join`; the salted plan shuffles each side once."""
 
 import re
+from functools import partial
 
+import pandas as pd
 import pytest
-from pyspark.sql import Window
+from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
 import skewkit
@@ -325,6 +327,31 @@ def test_shapes_that_adaptive_execution_never_splits(facts, dimension, shape):
             assert "never splits a full join" in text
         elif shape in ("grouped", "repartitioned", "window", "joined"):
             assert "splits only what was shuffled for this join" in text
+
+
+def group_sizes(left: pd.DataFrame, right: pd.DataFrame) -> pd.DataFrame:
+    key = left["k"] if len(left) else right["k"]
+    return pd.DataFrame({"k": key.iloc[:1], "n": [len(left)], "m": [len(right)]})
+
+
+FOLLOWED_BY = {
+    "group-by": lambda j, other, join: j.groupBy("k").agg(F.sum("v").alias("v"), F.count("*").alias("n")),
+    "window": lambda j, other, join: j.withColumn("r", F.rank().over(Window.partitionBy("k").orderBy("v"))),
+    "second join": lambda j, other, join: join(j, other, "k", "full"),
+    "cogroup": lambda j, other, join: (
+        j.groupBy("k").cogroup(other.groupBy("k")).applyInPandas(group_sizes, "k bigint, n bigint, m bigint")
+    ),
+}
+
+
+@pytest.mark.parametrize("follows", FOLLOWED_BY)
+def test_joins_that_something_by_the_same_key_follows(facts, dimension, adaptive, follows):
+    """Plain Spark goes on with the partitions of such a join, which adaptive execution therefore leaves whole."""
+    joined = skewkit.skew_join(facts, dimension, "k", "left", strategy="salt")
+    assert "adaptive execution" in skewkit.explain(joined)
+    then, other = FOLLOWED_BY[follows], dimension.select("k", F.lit(1).alias("one"))
+    ours = then(joined, other, partial(skewkit.skew_join, strategy="salt"))
+    assert_same_rows(ours, then(facts.join(dimension, "k", "left"), other, DataFrame.join))
 
 
 def test_rows_that_the_user_gathered_by_the_key_cannot_be_spread(spark):
