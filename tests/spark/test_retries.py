@@ -17,8 +17,9 @@ def lose(spark, tmp_path):
     """Return a function that Python workers call: the first call deletes every other shuffle file there is."""
     manager = spark.sparkContext._jvm.org.apache.spark.SparkEnv.get().blockManager().diskBlockManager()
     folders, once = list(manager.localDirsString()), str(tmp_path / "lost")
-    tracker = spark.sparkContext.statusTracker()
-    before = set(tracker.getJobIdsForGroup())
+    context, group = spark.sparkContext, str(tmp_path)
+    context.setJobGroup(group, "jobs that lose files")
+    tracker = context.statusTracker()
 
     def lose_half():
         import glob
@@ -38,7 +39,8 @@ def lose(spark, tmp_path):
 
     with conf(spark, "spark.sql.adaptive.coalescePartitions.enabled", "false"):  # a task more than can run at once
         yield lose_half
-    jobs = [tracker.getJobInfo(job) for job in set(tracker.getJobIdsForGroup()) - before]
+    context._jsc.sc().listenerBus().waitUntilEmpty()
+    jobs = [tracker.getJobInfo(job) for job in tracker.getJobIdsForGroup(group)]
     stages = [tracker.getStageInfo(stage) for job in jobs if job for stage in job.stageIds]
     assert any(stage.currentAttemptId > 0 for stage in stages if stage), "nothing was lost that was still needed"
 
