@@ -1,12 +1,13 @@
 """Shuffle files that get lost under way: tasks run again, and the rows are still plain Spark's."""
 
+from collections import Counter
+
 import pandas as pd
 import pytest
 from pyspark.sql import Window
 from pyspark.sql import functions as F
 
 import skewkit
-from skewkit.testing import assert_same_rows
 from tests.helpers import conf
 
 SCHEMA = "k bigint, n bigint, s bigint"
@@ -65,6 +66,12 @@ def others(spark):
     )
 
 
+def check(ours, plain):
+    """Compare rows; ours are made alone, so that the stage that runs again is one of ours."""
+    got = Counter(map(repr, ours.collect()))
+    assert got == Counter(repr(row) for row in plain.toDF(*ours.columns).collect())
+
+
 def slowly(lose):
     """Return a UDF that loses files and returns its argument."""
 
@@ -91,7 +98,7 @@ def test_joins(facts, others, lose, how):
     left, right, same = facts.repartition(5, "t"), others.repartition(3), slowly(lose)
     joined = skewkit.skew_join(left, right, "k", how, heavy=[1], strategy="salt")
     assert "strategy   salt" in skewkit.explain(joined)
-    assert_same_rows(joined.withColumn("z", same("v")), facts.join(others, "k", how).withColumn("z", F.col("v")))
+    check(joined.withColumn("z", same("v")), facts.join(others, "k", how).withColumn("z", F.col("v")))
 
 
 @pytest.mark.parametrize("options", [{}, {"order_by": "v"}, {"merge": None}], ids=["merge", "ordered", "whole"])
@@ -101,7 +108,8 @@ def test_group_functions(facts, lose, options):
 
     grouped = skewkit.skew_groupby(facts.repartition(5, "t"), "k", heavy=[1], partitions=4)
     ours = grouped.applyInPandas(total(lose), SCHEMA, **{"merge": add, **options})
-    assert_same_rows(ours, facts.groupBy("k").agg(F.count("*").alias("n"), F.sum("v").alias("s")))
+    assert "strategy   native" not in skewkit.explain(ours)
+    check(ours, facts.groupBy("k").agg(F.count("*").alias("n"), F.sum("v").alias("s")))
 
 
 def test_cogroups(facts, others, lose):
@@ -113,7 +121,7 @@ def test_cogroups(facts, others, lose):
     hot = skewkit.skew_groupby(facts.repartition(5, "t"), "k", heavy=[1], partitions=4)
     ours = hot.cogroup(skewkit.skew_groupby(others, "k", heavy=[1], partitions=4)).applyInPandas(both, SCHEMA)
     ones = facts.selectExpr("k", "1 AS n", "0 AS s").unionAll(others.selectExpr("k", "0", "1"))
-    assert_same_rows(ours, ones.groupBy("k").agg(F.sum("n").alias("n"), F.sum("s").alias("s")))
+    check(ours, ones.groupBy("k").agg(F.sum("n").alias("n"), F.sum("s").alias("s")))
 
 
 def test_udfs_with_a_merge(facts, lose):
@@ -124,22 +132,17 @@ def test_udfs_with_a_merge(facts, lose):
 
     grouped = skewkit.skew_groupby(facts.repartition(5, "t"), "k", heavy=[1], partitions=4)
     ours = grouped.agg(greatest("v").alias("v"), merge={greatest: lambda parts: int(parts.max())})
-    assert_same_rows(ours, facts.groupBy("k").agg(F.max("v").alias("v")))
+    assert "strategy   native" not in skewkit.explain(ours)
+    check(ours, facts.groupBy("k").agg(F.max("v").alias("v")))
 
 
 def test_aggregates(facts, lose):
-    def asked(median, different):
-        return [
-            F.sort_array(F.collect_set("t")).alias("set"),
-            median.alias("m"),
-            different.alias("d"),
-            F.sum("v").alias("s"),
-        ]
-
-    exprs = asked(F.median("t"), F.countDistinct("t", "v"))
+    exprs = [F.sort_array(F.collect_set("t")).alias("set"), F.median("t").alias("m"), F.sum("v").alias("s")]
+    exprs.append(F.countDistinct("t", "v").alias("d"))
     ours = skewkit.skew_groupby(facts.repartition(5, "t"), "k", heavy=[1], partitions=4).agg(*exprs)
+    assert "strategy   native" not in skewkit.explain(ours)
     plain = facts.groupBy("k").agg(*exprs)
-    assert_same_rows(ours.withColumn("z", slowly(lose)("s")), plain.withColumn("z", F.col("s")))
+    check(ours.withColumn("z", slowly(lose)("s")), plain.withColumn("z", F.col("s")))
 
 
 def test_windows(facts, lose):
@@ -147,4 +150,4 @@ def test_windows(facts, lose):
     window = skewkit.skew_window(facts.repartition(5, "t"), "k", "v", strategy="split", partitions=4)
     ours = window.select(n=F.row_number(), s=F.sum("t")).withColumn("z", slowly(lose)("s"))
     plain = facts.select("*", F.row_number().over(spec).alias("n"), F.sum("t").over(spec).alias("s"))
-    assert_same_rows(ours, plain.withColumn("z", F.col("s")))
+    check(ours, plain.withColumn("z", F.col("s")))
