@@ -18,7 +18,7 @@ from pyspark.sql.types import ArrayType, DataType, StructType
 from skewkit.plan.keyplan import KeyPlan
 from skewkit.spark.aggregateplan import AggregatePlan, Part
 from skewkit.spark.grouping import Placed, placed
-from skewkit.spark.keys import Keys
+from skewkit.spark.keys import Keys, without
 
 _PLAIN = re.compile(r"[A-Za-z]\w*")
 _HELPER = re.compile(r"[kxrcn]\d+(_\d+)?|salt|whole|place|value|n", re.IGNORECASE)
@@ -88,7 +88,7 @@ def _hot(
     at: Placed, plan: KeyPlan, keys: Sequence[str], parts: Sequence[Part], asked: AggregatePlan
 ) -> list[DataFrame]:
     """Return the frames of partial results of the hot keys, one per way to cut their rows."""
-    target, salted_by = F.col(at.names("partition")), asked.salted_by
+    salted_by = asked.salted_by
     frames: list[DataFrame] = []
     apart: dict[tuple[str, ...], list[Part]] = {}
     for part in parts:
@@ -97,10 +97,10 @@ def _hot(
     together = [p for p in parts if p.split.partials and not any(p in group for group in apart.values())]
     if together:
         made = [column for p in together for column in p.partials(*p.call.given(p.reads))]
-        hot, by = at.hot(), [target]
+        hot, by = at.hot(), [at.names("partition")]
         if asked.most_rows is not None:
-            hot, by = hot.select("*", _piece(at, asked.most_rows)), [target, F.col(at.names("piece"))]
-        frames.append(hot.groupBy(*by, *keys).agg(*made).drop(*by))
+            hot, by = hot.select("*", _piece(at, asked.most_rows)), [*by, at.names("piece")]
+        frames.append(without(hot.groupBy(*by, *keys).agg(*made), *by))
     for group in apart.values():
         frames.append(_by_value(at, plan, keys, group, salted_by))
     whole = [part for part in parts if not part.split.partials]
@@ -132,14 +132,14 @@ def _by_value(
     hot = hot.select(place.alias("place"), *keys, *first.reads)
     if not first.split.counted:
         made = [column for part in group for column in part.partials(*part.call.given(part.reads))]
-        return hot.groupBy("place", *keys).agg(*made).drop("place")
+        return without(hot.groupBy("place", *keys).agg(*made), "place")
     given = first.call.given(first.reads)
     counted = hot.select("place", *keys, given[0].alias("value")).groupBy("place", *keys, "value")
     pairs = counted.agg(F.count("value").alias("n"))
     made = [column for part in group for column in part.partials(F.col("value"), F.col("n"))]
     if first.split.each:
         return pairs.select(*keys, *made)
-    return pairs.groupBy("place", *keys).agg(*made).drop("place")
+    return without(pairs.groupBy("place", *keys).agg(*made), "place")
 
 
 def as_schema(df: DataFrame, schema: StructType) -> DataFrame:

@@ -9,7 +9,7 @@ from pyspark.sql import functions as F
 
 from skewkit.plan.keyplan import KeyPlan
 from skewkit.spark.compat import place
-from skewkit.spark.keys import Keys, Names
+from skewkit.spark.keys import Keys, Names, without
 from skewkit.spark.route import with_heavy_index, with_partition
 
 
@@ -34,7 +34,7 @@ class Placed:
 
     def bare(self) -> DataFrame:
         """All rows, with no helper columns but the partition; for a single branch."""
-        return self.frame.drop(self.names("hash"), self.names("heavy"), self.names("row"))
+        return without(self.frame, self.names("hash"), self.names("heavy"))
 
     def _where(self, condition: Column) -> DataFrame:
         """Filter above the exchange: the optimizer must not push the filter, or a choice of columns, below it.

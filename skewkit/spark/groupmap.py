@@ -15,7 +15,7 @@ from skewkit.spark.blocks import placed as placed_in_blocks
 from skewkit.spark.chunks import Chunking, on_chunks
 from skewkit.spark.compat import conf_reader, place
 from skewkit.spark.grouping import Placed, placed
-from skewkit.spark.keys import Keys, Names, quoted
+from skewkit.spark.keys import Keys, Names, quoted, without
 from skewkit.spark.ordering import OrderBy
 from skewkit.spark.route import with_heavy_index, with_partition
 from skewkit.spark.windowcalls import named
@@ -89,11 +89,12 @@ def apply_in_parts_where_read(
         over = replace(task, func=on_whole_groups(task.func, width, 0))
     marked = with_heavy_index(df, keys, plan, names)
     heavy = F.col(names("heavy"))
-    cold = marked.where(heavy < 0).drop(names("hash"), names("heavy"))
+    cold = without(marked.where(heavy < 0), names("hash"), names("heavy"))
     hot = marked.where(heavy >= 0)
     if row_hash is not None:
         hot = place(with_partition(hot, plan, names, row_hash), plan.partitions, F.col(names("partition")))
-    hot = hot.drop(names("hash"), names("partition"), names("row"))
+        hot = without(hot, names("partition"))
+    hot = without(hot, names("hash"))
     parts = _parts(hot, keys, width, names, task)
     return over.over(cold, keys.columns).unionAll(_merged(parts, names, task))
 

@@ -12,11 +12,10 @@ from skewkit.plan.joinplan import Head, JoinPlan
 from skewkit.plan.joinrules import Side, opposite
 from skewkit.spark.compat import place
 from skewkit.spark.joinsides import JoinKeys, sides_of, united
-from skewkit.spark.keys import Keys, Names
+from skewkit.spark.keys import Keys, Names, without
 from skewkit.spark.packing import equal_by_group, heavy_group, heavy_group_number, packed_key
 from skewkit.spark.presence import with_presence
 from skewkit.spark.route import (
-    HELPERS,
     copies,
     heavy_index,
     listed,
@@ -61,7 +60,7 @@ def salted(
     joined = l_side.join(r_side, equal, plan.rules.how)
     joined = _without_copies(joined, l_rows, keys, plan, names)
     joined = _without_copies(joined, r_rows, keys, plan, names)
-    return sides.finish(joined.drop(names("l_packed"), names("r_packed")))
+    return sides.finish(without(joined, names("l_packed"), names("r_packed")))
 
 
 def broadcast_head(
@@ -84,8 +83,9 @@ def broadcast_head(
         unmatched = keys.unmatched(side_keys) if plan.rules.keeps(hot_side) else None
         if side == hot_side and unmatched is not None:
             hot = hot | unmatched
-        hot_rows[side] = found.where(hot).drop(names("hash"), names("heavy"))
-        rest[side] = found.where(~hot).drop(names("hash"), names("heavy"))
+        hot_rows[side], rest[side] = (
+            without(rows, names("hash"), names("heavy")) for rows in (found.where(hot), found.where(~hot))
+        )
     hot_rows[opposite(hot_side)] = F.broadcast(hot_rows[opposite(hot_side)])
     if shuffle_hash:
         if all(each.given in ((), each.types) for each in (keys.left, keys.right)):
@@ -153,9 +153,8 @@ def _tested(
     equal = keys.equal(l_rows.keys, r_rows.keys)
     if answered:
         equal = equal | (packed < 0)
-    return l_side.join(r_side, (packed == F.col(r_rows.packed(names))) & equal, plan.rules.how).drop(
-        l_rows.packed(names)
-    )
+    equal = (packed == F.col(r_rows.packed(names))) & equal
+    return without(l_side.join(r_side, equal, plan.rules.how), l_rows.packed(names))
 
 
 def _placed(rows: _Rows, keys: JoinKeys, plan: JoinPlan, names: Names) -> DataFrame:
@@ -171,18 +170,18 @@ def _with_packed(rows: _Rows, keys: JoinKeys, plan: JoinPlan, names: Names) -> D
     if free is not None and not _stays(how, side):
         df, free = df.where(~free), None
     columns = heavy_index(rows.keys, plan.keys, names, free=free)
-    marked = None
+    helpers, marked = [*columns, names("partition")], None
     if any(grid.answered for grid in plan.grids):
         df, free, marked = _answered(with_columns(df, columns), rows, keys, plan, names, free)
-        columns = []
+        columns = {}
     spread = free is not None or any(len(h.parts) > 1 for h in route.heavy)
     row_hash = Salting.of(rows.seen, rows.own).hash() if spread else None
-    columns += partition_columns(route, names, row_hash, free=free)
+    placing = partition_columns(route, names, row_hash, free=free)
+    columns, helpers = {**columns, **placing}, list(dict.fromkeys((*helpers, *placing)))
     if len(lists) > n:
-        df, columns = copies(with_columns(df, columns), lists, names), []
-    packed = packed_key(plan, rows.keys, names, marked).alias(rows.packed(names))
-    helpers = ("hash", "heavy", "row", "partition", "there", *HELPERS)
-    return with_columns(df, [*columns, packed]).drop(*map(names, helpers))
+        df, columns = copies(with_columns(df, columns), lists, names), {}
+    packed = {rows.packed(names): packed_key(plan, rows.keys, names, marked)}
+    return without(with_columns(df, {**columns, **packed}), *helpers)
 
 
 def _answered(
@@ -197,8 +196,8 @@ def _answered(
     df = with_presence(df, group, rows.keys, rows.other, keys, plan.keys, answered, names)
     found = F.col(names("there")).isNotNull()
     if plan.rules.how == "semi":
-        return df.where(~wanted | found), free, wanted
-    return df.where(~found), wanted if free is None else free | wanted, None
+        return without(df.where(~wanted | found), names("there")), free, wanted
+    return without(df.where(~found), names("there")), wanted if free is None else free | wanted, None
 
 
 def _without_copies(joined: DataFrame, rows: _Rows, keys: JoinKeys, plan: JoinPlan, names: Names) -> DataFrame:
@@ -224,7 +223,7 @@ def _without_copies(joined: DataFrame, rows: _Rows, keys: JoinKeys, plan: JoinPl
     ]
     # As text: `isin` takes a call to Java for each.
     first = F.expr(f"{rows.packed(names)} IN ({', '.join(map(str, firsts))})") & F.col(names("there")).isNull()
-    return looked.where(~F.coalesce(alone, F.lit(False)) | first).drop(names("there"))
+    return without(looked.where(~F.coalesce(alone, F.lit(False)) | first), names("there"))
 
 
 def _stays(how: str, side: Side) -> bool:

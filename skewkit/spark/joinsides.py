@@ -11,7 +11,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from skewkit.spark.compat import conf_reader, is_connect
-from skewkit.spark.keys import Keys, Names, quoted
+from skewkit.spark.keys import Keys, Names, quoted, without
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ def sides_of(left: DataFrame, right: DataFrame, keys: JoinKeys, how: str, names:
     else:
         l_frame, l_keys = _keys_first(left, using), keys.left
     if how == "right":
-        return Sides(l_frame, right, l_keys, keys.right, lambda joined: _keys_first(joined.drop(*l_helpers), using))
+        return Sides(l_frame, right, l_keys, keys.right, lambda joined: _keys_first(without(joined, *l_helpers), using))
     # To hide a key makes its frame's columns nullable; an outer join does so anyway.
     may_hide = how in ("left", "full") or (how == "inner" and all(field.nullable for field in right.schema.fields))
     r_frame, r_keys = (_hidden if may_hide else _renamed)(right, using, r_helpers), keys.right.renamed(r_helpers)
@@ -86,9 +86,9 @@ def sides_of(left: DataFrame, right: DataFrame, keys: JoinKeys, how: str, names:
     def finish(joined: DataFrame) -> DataFrame:
         if how == "full":
             triples = zip(l_helpers, r_helpers, using, strict=True)
-            shown = [F.coalesce(F.col(a), F.col(b)).alias(_actual(left, name)) for a, b, name in triples]
-            return joined.select(*shown, "*").drop(*l_helpers, *r_helpers)
-        return joined.drop(*r_helpers)
+            shown = {_actual(left, name): F.coalesce(F.col(a), F.col(b)) for a, b, name in triples}
+            return without(joined, *l_helpers, *r_helpers, first=shown)
+        return without(joined, *r_helpers)
 
     return Sides(l_frame, r_frame, l_keys, r_keys, finish)
 
@@ -150,9 +150,9 @@ def _has(df: DataFrame, columns: Sequence[Column]) -> bool:
 
 
 def _renamed(df: DataFrame, using: Sequence[str], helpers: Sequence[str]) -> DataFrame:
-    for name, helper in zip(using, helpers, strict=True):
-        df = df.withColumnRenamed(_actual(df, name), helper)
-    return df
+    """Return the frame with its keys under the names of `helpers`, first."""
+    actual = [_actual(df, name) for name in using]
+    return without(df, *actual, first={new: F.col(quoted(name)) for name, new in zip(actual, helpers, strict=True)})
 
 
 def _hidden(df: DataFrame, using: Sequence[str], helpers: Sequence[str]) -> DataFrame:

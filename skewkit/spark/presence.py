@@ -9,7 +9,7 @@ from pyspark.sql import functions as F
 
 from skewkit.plan.keyplan import KeyPlan
 from skewkit.spark.joinsides import JoinKeys
-from skewkit.spark.keys import Keys, Names
+from skewkit.spark.keys import Keys, Names, without
 from skewkit.spark.packing import heavy_group
 from skewkit.spark.route import listed, with_heavy_index
 
@@ -37,6 +37,6 @@ def with_presence(
     copied = Keys(tuple(F.col(helper) for helper in helpers), tuple(helpers), other_keys.types)
     found = with_heavy_index(read, copied, plan, names).where(listed(looked_up, F.col(names("heavy"))))
     there = heavy_group(F.col(names("heavy")), plan.partitions).alias(names("there"))
-    present = found.groupBy(there, *helpers).agg(F.count(F.lit(1)).alias("n")).drop("n")
+    present = found.groupBy(there, *helpers).agg(F.count(F.lit(1))).select(names("there"), *helpers)
     same = (group == F.col(names("there"))) & keys.equal(side_keys, copied)
-    return df.join(F.broadcast(present), same, "left").drop(*helpers)
+    return without(df.join(F.broadcast(present), same, "left"), *helpers)

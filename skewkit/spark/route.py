@@ -7,7 +7,7 @@ one by one takes longer than a small query runs.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import reduce
 
 from pyspark.sql import Column, DataFrame
@@ -16,24 +16,23 @@ from pyspark.sql import functions as F
 from skewkit.plan.alias import SCALE
 from skewkit.plan.keyplan import KeyPlan
 from skewkit.spark.compat import conf_reader
-from skewkit.spark.keys import Keys, Names
+from skewkit.spark.keys import Keys, Names, without
 
 _LOW32 = (1 << 32) - 1
-HELPERS = ("draw", "span", "entry")
-"""What `partition_columns` leaves behind for others to drop."""
 _MOST_COMPARED = 64
 """So many heavy hashes are found by a tree of comparisons, which is faster than two slots of a table."""
 _LATERAL = "spark.sql.lateralColumnAlias.enableImplicitResolution"
 
 
-def with_columns(df: DataFrame, columns: Sequence[Column]) -> DataFrame:
-    """Return the frame with more columns, of which each may use those before it.
+def with_columns(df: DataFrame, columns: Mapping[str, Column]) -> DataFrame:
+    """Return the frame with more columns, by their names, of which each may use those before it.
 
     That is one select, by lateral aliases, unless the session does without them.
     """
+    named = [column.alias(name) for name, column in columns.items()]
     if (conf_reader(df.sparkSession)(_LATERAL) or "true").lower() == "false":
-        return reduce(lambda found, column: found.select("*", column), columns, df)
-    return df.select("*", *columns)
+        return reduce(lambda found, column: found.select("*", column), named, df)
+    return df.select("*", *named)
 
 
 def with_heavy_index(df: DataFrame, keys: Keys, plan: KeyPlan, names: Names) -> DataFrame:
@@ -41,14 +40,14 @@ def with_heavy_index(df: DataFrame, keys: Keys, plan: KeyPlan, names: Names) -> 
     return with_columns(df, heavy_index(keys, plan, names))
 
 
-def heavy_index(keys: Keys, plan: KeyPlan, names: Names, *, free: Column | None = None) -> list[Column]:
+def heavy_index(keys: Keys, plan: KeyPlan, names: Names, *, free: Column | None = None) -> dict[str, Column]:
     """Return the columns `hash` (64-bit hash of the key) and `heavy` (index in the plan, or -1).
 
     Rows for which `free` is true are of no heavy key, though Spark's hash, which passes over nulls, may be that of one.
     """
     index = F.expr(_index(plan, names("hash")))
     index = index if free is None else F.when(free, F.lit(-1)).otherwise(index)
-    return [keys.hash.alias(names("hash")), index.alias(names("heavy"))]
+    return {names("hash"): keys.hash, names("heavy"): index}
 
 
 def _index(plan: KeyPlan, key_hash: str) -> str:
@@ -84,14 +83,16 @@ def _long(number: int) -> str:
 def with_partition(
     df: DataFrame, plan: KeyPlan, names: Names, row_hash: Column | None, *, free: Column | None = None
 ) -> DataFrame:
-    """Return the frame with an int column `partition`, and `row` where rows are salted; see `partition_columns`."""
-    return with_columns(df, partition_columns(plan, names, row_hash, free=free)).drop(*map(names, HELPERS))
+    """Return the frame with an int column `partition`; it has the columns of `heavy_index`."""
+    columns = partition_columns(plan, names, row_hash, free=free)
+    found, helpers = with_columns(df, columns), [name for name in columns if name != names("partition")]
+    return without(found, *helpers) if helpers else found
 
 
 def partition_columns(
     plan: KeyPlan, names: Names, row_hash: Column | None, *, free: Column | None = None
-) -> list[Column]:
-    """Return an int column `partition`, after the `HELPERS` it takes; it needs the columns of `heavy_index`.
+) -> dict[str, Column]:
+    """Return an int column `partition`, after the helper columns it takes; it needs the columns of `heavy_index`.
 
     `row_hash` salts the heavy keys: the same row always goes the same way. Without one, a heavy key goes whole to
     the first of its parts. Rows for which `free` is true may go anywhere and are spread as the plan's `spread` says.
@@ -100,27 +101,27 @@ def partition_columns(
     tail = _at(plan.buckets, "int", _modulo(key_hash, len(plan.buckets)))
     spans, table = plan.draws
     if not table or (row_hash is None and not plan.heavy):
-        return [F.expr(f"{tail} AS {names('partition')}")]
+        return {names("partition"): F.expr(tail)}
     if row_hash is None:
         first = _at([h.parts[0][0] for h in plan.heavy], "int", heavy)
-        return [F.expr(f"if({heavy} >= 0, {first}, {tail}) AS {names('partition')}")]
-    draw, span, entry = (names(role) for role in HELPERS)
+        return {names("partition"): F.expr(f"if({heavy} >= 0, {first}, {tail})")}
+    draw, span, entry = names("draw"), names("span"), names("entry")
     index = F.col(heavy)
     if free is not None and plan.spread:
         index = F.when(free, len(plan.heavy)).otherwise(index)
     # Most rows are of the tail, and nobody asks for their salt.
-    salted = F.when(F.col(draw) >= 0, row_hash).alias(row)
+    salted = F.when(F.col(draw) >= 0, row_hash)
     packed_span = _at([start << 32 | length for start, length in spans], "bigint", draw)
     entries = [{"t": t, "p": p, "a": a} for t, p, a in table]
     number = f"shiftright({span}, 32) + pmod({row} & {SCALE - 1}L, {span} & {_LOW32}L)"
-    texts = [
-        f"if({draw} >= 0, {packed_span}, NULL) AS {span}",
-        f"if({draw} >= 0, {_at(entries, 'struct<t:bigint,p:int,a:int>', number)}, NULL) AS {entry}",
-        # Not `entry.t`, which a frame of that alias would be asked for.
-        f"if({draw} >= 0, if(shiftright({row}, 33) + {SCALE >> 1}L < {entry}['t'], {entry}['p'], {entry}['a']), "
-        f"{tail}) AS {names('partition')}",
-    ]
-    return [index.alias(draw), salted, *map(F.expr, texts)]
+    # Not `entry.t`, which a frame of that alias would be asked for.
+    drawn = f"if(shiftright({row}, 33) + {SCALE >> 1}L < {entry}['t'], {entry}['p'], {entry}['a'])"
+    texts = {
+        span: f"if({draw} >= 0, {packed_span}, NULL)",
+        entry: f"if({draw} >= 0, {_at(entries, 'struct<t:bigint,p:int,a:int>', number)}, NULL)",
+        names("partition"): f"if({draw} >= 0, {drawn}, {tail})",
+    }
+    return {draw: index, row: salted} | {name: F.expr(text) for name, text in texts.items()}
 
 
 def _modulo(value: str, size: int) -> str:
@@ -141,8 +142,7 @@ def copies(df: DataFrame, lists: Sequence[Sequence[int]], names: Names) -> DataF
     The lists are one literal, so that a row with a single partition costs a look-up, too, and makes no array.
     """
     targets = element([list(each) for each in lists], "array<int>", F.col(names("partition")))
-    copied = df.select("*", F.explode(targets).alias(names("copy"))).drop(names("partition"))
-    return copied.withColumnRenamed(names("copy"), names("partition"))
+    return without(df, names("partition"), first={names("partition"): F.explode(targets)})
 
 
 def element(items: Sequence[object], type_: str, index: Column) -> Column:
