@@ -18,7 +18,8 @@ from pyspark.sql.types import ArrayType, DataType, StructType
 from skewkit.plan.keyplan import KeyPlan
 from skewkit.spark.aggregateplan import AggregatePlan, Part
 from skewkit.spark.grouping import Placed, placed
-from skewkit.spark.keys import Keys, without
+from skewkit.spark.keys import Keys
+from skewkit.spark.selecting import without
 
 _PLAIN = re.compile(r"[A-Za-z]\w*")
 _HELPER = re.compile(r"[kxrcn]\d+(_\d+)?|salt|whole|place|value|n", re.IGNORECASE)

@@ -13,7 +13,7 @@ from skewkit.errors import SkewkitError
 from skewkit.hashing.spark import xxhash64
 from skewkit.plan.windowplan import Order, WindowPlan, shifted
 from skewkit.spark.compat import place
-from skewkit.spark.keys import Keys, Names, has_fixed_hash, quoted, without
+from skewkit.spark.keys import Keys, Names, has_fixed_hash, quoted
 from skewkit.spark.ordering import OrderBy, at_or_after, cut_value
 from skewkit.spark.route import element, with_heavy_index
 
@@ -88,7 +88,7 @@ def placed(
     if exact is not None:
         other = [(F.col(names("heavy")) == i) & ~same for i, same in exact.items()]
         heavy = F.when(reduce(Column.__or__, other), -1).otherwise(F.col(names("heavy")))
-        found = without(found, names("heavy"), last={names("heavy"): heavy})
+        found = found.withColumn(names("heavy"), heavy)
     found = _with_block(found, columns, plan, names, "block")
     heavy, block = F.col(names("heavy")), F.col(names("block"))
     helpers = [names("hash"), names("heavy")]
@@ -99,7 +99,7 @@ def placed(
     tail = element(plan.keys.buckets, "int", F.pmod(F.col(names("hash")), F.lit(len(plan.keys.buckets))))
     at = F.when(block >= 0, element([b.partition for b in plan.blocks], "int", block))
     at = at.when(heavy >= 0, element(homes, "int", heavy)).otherwise(tail)
-    routed = without(found, *helpers, last={names("partition"): F.coalesce(at, F.lit(0))})
+    routed = found.select("*", F.coalesce(at, F.lit(0)).alias(names("partition"))).drop(*helpers)
     exchanged = place(routed, plan.keys.partitions, F.col(names("partition")))
     return Blocks(_kept_whole(exchanged), keys, by, names, plan, shifts is not None, exact is not None)
 
@@ -184,9 +184,9 @@ def _searched(
         at, candidate = F.col(names(f"at{number}")), F.col(names(f"at{number}")) + step
         right = at_or_after(columns, plan.orders, [F.get(array, candidate) for array in arrays])
         moved = F.when((at >= 0) & (candidate <= F.col(names("last"))) & right, candidate).otherwise(at)
-        df = without(df, names(f"at{number}"), last={names(f"at{number + 1}"): moved})
+        df = df.select("*", moved.alias(names(f"at{number + 1}"))).drop(names(f"at{number}"))
         step, number = step // 2, number + 1
-    return without(df, names(f"at{number}"), names("last"), last={names(role): F.col(names(f"at{number}"))})
+    return df.withColumnRenamed(names(f"at{number}"), names(role)).drop(names("last"))
 
 
 def _with_copies(
@@ -205,8 +205,12 @@ def _with_copies(
     alone = columns[0].isNull() | (low == high)
     own = F.col(names("block"))
     every = F.when(alone, F.array(own)).otherwise(F.sequence(low, high))
-    copied, copy = df.select("*", F.explode(every).alias(names("copy"))), F.col(names("copy"))
-    return without(copied, names("block"), names("copy"), last={names("own"): copy == own, names("block"): copy})
+    copied = df.select("*", F.explode(every).alias(names("copy")))
+    return (
+        copied.select("*", (F.col(names("copy")) == own).alias(names("own")))
+        .drop(names("block"))
+        .withColumnRenamed(names("copy"), names("block"))
+    )
 
 
 def _kept_whole(df: DataFrame) -> DataFrame:

@@ -12,7 +12,7 @@ from skewkit.plan.windowsplit import neighbours
 from skewkit.spark.blocks import Blocks
 from skewkit.spark.carrying import carried
 from skewkit.spark.compat import place
-from skewkit.spark.keys import quoted, without
+from skewkit.spark.keys import quoted
 
 _ROW_BITS = (1 << 33) - 1
 """`monotonically_increasing_id` counts the rows of a partition in its lower 33 bits."""
@@ -36,18 +36,14 @@ def bordered(
     keys = [helper(f"to_key{i}") for i in range(len(blocks.keys.columns))]
     around = F.flatten(F.filter(F.array(*lists), lambda rows: rows.isNotNull()))
     copies = of_block.select(
-        helper("to_partition"),
-        helper("to_block"),
-        *keys,
-        F.explode(around).alias(helper("row")),
-        F.lit(False).alias(helper("self")),
-    )
+        helper("to_partition"), helper("to_block"), *keys, F.explode(around).alias(helper("row"))
+    ).withColumn(helper("self"), F.lit(False))
     n = blocks.plan.keys.partitions
     one_each = blocks.frame.sparkSession.range(n).select(
         F.col("id").cast("int").alias(helper("to_partition")), F.lit(True).alias(helper("self"))
     )
     handed = copies.unionByName(one_each, allowMissingColumns=True)
-    handed = handed.select("*", F.col(helper("to_partition")).alias(helper("to_door")))
+    handed = handed.withColumn(helper("to_door"), F.col(helper("to_partition")))
     handed = place(handed, n, F.col(helper("to_partition")))
     number = F.monotonically_increasing_id().alias(helper("number"))
     rows = blocks.frame.select("*", number)
@@ -64,15 +60,18 @@ def bordered(
     new = {name: helper(f"near{i}") for i, name in enumerate(columns)}
     new_keys = [helper(f"near_key{i}") for i in range(len(keys))]
     joined = joined.select("*", own.alias(helper("own")))
-    used = [*keys, *map(helper, ("to_partition", "to_block", "to_door", "row", "self", "number", "door", "block"))]
-    if blocks.block_tells_key:
-        used += [helper(f"whole{i}") for i in range(len(keys))]
-    around_it = {helper("block"): either(blocks.block, F.col(helper("to_block")))}
-    for key, other, name in zip(blocks.keys.columns, keys, new_keys, strict=True):
-        around_it[name] = either(key, F.col(other))
-    for i, name in enumerate(columns):
-        around_it[new[name]] = either(F.col(quoted(name)), row[f"c{i}"])
-    joined = without(joined, *used, last=around_it)
+    joined = joined.select(
+        "*",
+        either(blocks.block, F.col(helper("to_block"))).alias(helper("near_block")),
+        *(
+            either(key, F.col(other)).alias(name)
+            for key, other, name in zip(blocks.keys.columns, keys, new_keys, strict=True)
+        ),
+        *(either(F.col(quoted(name)), row[f"c{i}"]).alias(new[name]) for i, name in enumerate(columns)),
+    )
+    used = ("to_partition", "to_block", "to_door", "row", "self", "number", "door", "block")
+    joined = joined.drop(*keys, *(helper(role) for role in used), *(helper(f"whole{i}") for i in range(len(keys))))
+    joined = joined.withColumnRenamed(helper("near_block"), helper("block"))
     by = blocks.by.renamed([new[name] for name in order])
-    made = replace(blocks, frame=joined, keys=blocks.keys.renamed(new_keys), by=by, has_copies=True)
-    return made.with_whole_keys(), new
+    around_it = replace(blocks, frame=joined, keys=blocks.keys.renamed(new_keys), by=by, has_copies=True)
+    return around_it.with_whole_keys(), new

@@ -126,6 +126,11 @@ def places_by_id() -> bool:
     return VERSION >= (4, 1)
 
 
+def has_star_except() -> bool:
+    """Return whether `SELECT * EXCEPT (...)` exists; older Connect servers keep no frame that they resolved."""
+    return VERSION >= (4, 0)
+
+
 def place(df: DataFrame, partitions: int, partition: Column | str) -> DataFrame:
     """Repartition by a column of partition numbers (modulo `partitions`).
 

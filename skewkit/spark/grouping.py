@@ -9,8 +9,9 @@ from pyspark.sql import functions as F
 
 from skewkit.plan.keyplan import KeyPlan
 from skewkit.spark.compat import place
-from skewkit.spark.keys import Keys, Names, without
+from skewkit.spark.keys import Keys, Names
 from skewkit.spark.route import with_heavy_index, with_partition
+from skewkit.spark.selecting import without
 
 
 @dataclass(frozen=True)
@@ -33,7 +34,7 @@ class Placed:
         return self._where(F.col(self.names("heavy")) >= 0)
 
     def bare(self) -> DataFrame:
-        """All rows, with no helper columns but the partition; for a single branch."""
+        """All rows, without hash and heavy index; for a single branch."""
         return without(self.frame, self.names("hash"), self.names("heavy"))
 
     def _where(self, condition: Column) -> DataFrame:

@@ -15,9 +15,10 @@ from skewkit.spark.blocks import placed as placed_in_blocks
 from skewkit.spark.chunks import Chunking, on_chunks
 from skewkit.spark.compat import conf_reader, place
 from skewkit.spark.grouping import Placed, placed
-from skewkit.spark.keys import Keys, Names, quoted, without
+from skewkit.spark.keys import Keys, Names, quoted
 from skewkit.spark.ordering import OrderBy
 from skewkit.spark.route import with_heavy_index, with_partition
+from skewkit.spark.selecting import without
 from skewkit.spark.windowcalls import named
 from skewkit.spark.workers import GroupFunction, on_parts, on_whole_cogroups, on_whole_groups
 

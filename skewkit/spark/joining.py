@@ -12,7 +12,7 @@ from skewkit.plan.joinplan import Head, JoinPlan
 from skewkit.plan.joinrules import Side, opposite
 from skewkit.spark.compat import place
 from skewkit.spark.joinsides import JoinKeys, sides_of, united
-from skewkit.spark.keys import Keys, Names, without
+from skewkit.spark.keys import Keys, Names
 from skewkit.spark.packing import equal_by_group, heavy_group, heavy_group_number, packed_key
 from skewkit.spark.presence import with_presence
 from skewkit.spark.route import (
@@ -20,11 +20,11 @@ from skewkit.spark.route import (
     heavy_index,
     listed,
     partition_columns,
-    with_columns,
     with_heavy_index,
 )
 from skewkit.spark.salting import Salting
 from skewkit.spark.seen import Seen
+from skewkit.spark.selecting import with_columns, without
 
 
 def salted(
@@ -83,9 +83,8 @@ def broadcast_head(
         unmatched = keys.unmatched(side_keys) if plan.rules.keeps(hot_side) else None
         if side == hot_side and unmatched is not None:
             hot = hot | unmatched
-        hot_rows[side], rest[side] = (
-            without(rows, names("hash"), names("heavy")) for rows in (found.where(hot), found.where(~hot))
-        )
+        hot_rows[side] = without(found.where(hot), names("hash"), names("heavy"))
+        rest[side] = without(found.where(~hot), names("hash"), names("heavy"))
     hot_rows[opposite(hot_side)] = F.broadcast(hot_rows[opposite(hot_side)])
     if shuffle_hash:
         if all(each.given in ((), each.types) for each in (keys.left, keys.right)):
@@ -170,14 +169,14 @@ def _with_packed(rows: _Rows, keys: JoinKeys, plan: JoinPlan, names: Names) -> D
     if free is not None and not _stays(how, side):
         df, free = df.where(~free), None
     columns = heavy_index(rows.keys, plan.keys, names, free=free)
-    helpers, marked = [*columns, names("partition")], None
+    helpers, marked = list(columns), None
     if any(grid.answered for grid in plan.grids):
         df, free, marked = _answered(with_columns(df, columns), rows, keys, plan, names, free)
         columns = {}
     spread = free is not None or any(len(h.parts) > 1 for h in route.heavy)
     row_hash = Salting.of(rows.seen, rows.own).hash() if spread else None
     placing = partition_columns(route, names, row_hash, free=free)
-    columns, helpers = {**columns, **placing}, list(dict.fromkeys((*helpers, *placing)))
+    columns, helpers = {**columns, **placing}, [*helpers, *placing]
     if len(lists) > n:
         df, columns = copies(with_columns(df, columns), lists, names), {}
     packed = {rows.packed(names): packed_key(plan, rows.keys, names, marked)}

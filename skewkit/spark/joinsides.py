@@ -11,7 +11,8 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from skewkit.spark.compat import conf_reader, is_connect
-from skewkit.spark.keys import Keys, Names, quoted, without
+from skewkit.spark.keys import Keys, Names, quoted
+from skewkit.spark.selecting import without
 
 
 @dataclass(frozen=True)

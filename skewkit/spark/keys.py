@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 from typing import Any
@@ -15,7 +15,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, DataType, StringType, StructType, UserDefinedType
 
 from skewkit.errors import ArgumentError, ArgumentTypeError, ColumnNotFoundError, KeyTypeError, nearest
-from skewkit.spark.compat import VERSION, is_column
+from skewkit.spark.compat import is_column
 
 KeyLike = str | Column
 _DOTTED = re.compile(r"[.`*]")
@@ -189,36 +189,6 @@ class Names:
     def __call__(self, role: str) -> str:
         """Return the name of the helper column for a role."""
         return self._prefix + role
-
-
-_NO_MORE: Mapping[str, Column] = {}
-
-
-def without(
-    df: DataFrame, *names: str, first: Mapping[str, Column] = _NO_MORE, last: Mapping[str, Column] = _NO_MORE
-) -> DataFrame:
-    """Return a frame without columns that are in it once each, and with others, by name, before and after the rest.
-
-    This is no `drop` and no `withColumnRenamed`: a Connect server resolves these at once and keeps what it found for a
-    while, so that a query may have the rows of a view as it was then. A select is resolved whenever it runs. Spark 3.5
-    has no `EXCEPT`, and its server keeps nothing.
-
-    >>> without(spark.range(1).selectExpr("id", "id AS v"), "v", first={"one": F.lit(1)}).columns
-    ['one', 'id']
-    """
-    if VERSION >= (4, 0):
-        before, after = ([column.alias(name) for name, column in new.items()] for new in (first, last))
-        return df.select(*before, F.expr(f"* EXCEPT ({', '.join(map(quoted, names))})"), *after)
-    own = Names(df)
-    before, after = (
-        [column.alias(own(f"{new}_{name}")) for name, column in columns.items()]
-        for new, columns in (("first", first), ("last", last))
-    )
-    found = df.select(*before, "*", *after).drop(*names)
-    for new, columns in (("first", first), ("last", last)):
-        for name in columns:
-            found = found.withColumnRenamed(own(f"{new}_{name}"), name)
-    return found
 
 
 _NO_HASH = ("map", "variant", "geometry", "geography")

@@ -9,9 +9,10 @@ from pyspark.sql import functions as F
 
 from skewkit.plan.keyplan import KeyPlan
 from skewkit.spark.joinsides import JoinKeys
-from skewkit.spark.keys import Keys, Names, without
+from skewkit.spark.keys import Keys, Names
 from skewkit.spark.packing import heavy_group
 from skewkit.spark.route import listed, with_heavy_index
+from skewkit.spark.selecting import without
 
 
 def with_presence(

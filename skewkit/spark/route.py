@@ -7,32 +7,19 @@ one by one takes longer than a small query runs.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
-from functools import reduce
+from collections.abc import Sequence
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from skewkit.plan.alias import SCALE
 from skewkit.plan.keyplan import KeyPlan
-from skewkit.spark.compat import conf_reader
-from skewkit.spark.keys import Keys, Names, without
+from skewkit.spark.keys import Keys, Names
+from skewkit.spark.selecting import with_columns, without
 
 _LOW32 = (1 << 32) - 1
 _MOST_COMPARED = 64
 """So many heavy hashes are found by a tree of comparisons, which is faster than two slots of a table."""
-_LATERAL = "spark.sql.lateralColumnAlias.enableImplicitResolution"
-
-
-def with_columns(df: DataFrame, columns: Mapping[str, Column]) -> DataFrame:
-    """Return the frame with more columns, by their names, of which each may use those before it.
-
-    That is one select, by lateral aliases, unless the session does without them.
-    """
-    named = [column.alias(name) for name, column in columns.items()]
-    if (conf_reader(df.sparkSession)(_LATERAL) or "true").lower() == "false":
-        return reduce(lambda found, column: found.select("*", column), named, df)
-    return df.select("*", *named)
 
 
 def with_heavy_index(df: DataFrame, keys: Keys, plan: KeyPlan, names: Names) -> DataFrame:
@@ -83,10 +70,9 @@ def _long(number: int) -> str:
 def with_partition(
     df: DataFrame, plan: KeyPlan, names: Names, row_hash: Column | None, *, free: Column | None = None
 ) -> DataFrame:
-    """Return the frame with an int column `partition`; it has the columns of `heavy_index`."""
+    """Return a frame that has the columns of `heavy_index` with an int column `partition` as well."""
     columns = partition_columns(plan, names, row_hash, free=free)
-    found, helpers = with_columns(df, columns), [name for name in columns if name != names("partition")]
-    return without(found, *helpers) if helpers else found
+    return without(with_columns(df, columns), *(name for name in columns if name != names("partition")))
 
 
 def partition_columns(
@@ -142,7 +128,7 @@ def copies(df: DataFrame, lists: Sequence[Sequence[int]], names: Names) -> DataF
     The lists are one literal, so that a row with a single partition costs a look-up, too, and makes no array.
     """
     targets = element([list(each) for each in lists], "array<int>", F.col(names("partition")))
-    return without(df, names("partition"), first={names("partition"): F.explode(targets)})
+    return without(df, names("partition"), last={names("partition"): F.explode(targets)})
 
 
 def element(items: Sequence[object], type_: str, index: Column) -> Column:

@@ -15,7 +15,7 @@ from skewkit.plan.windowsplit import Carried, Local, WindowSplit, fill
 from skewkit.spark.blocks import Blocks, placed
 from skewkit.spark.borders import bordered
 from skewkit.spark.carrying import Helpers, carried, in_order, meets
-from skewkit.spark.keys import Keys, Names, quoted, without
+from skewkit.spark.keys import Keys, Names, quoted
 from skewkit.spark.ordering import OrderBy, first_order
 from skewkit.spark.salting import Salting
 from skewkit.spark.seen import Seen
@@ -191,7 +191,7 @@ def _finished(
     helpers = [names(f"result{i}") for i in range(len(computed))]
     rows = rows.select("*", *(column.alias(name) for column, name in zip(computed, helpers, strict=True)))
     fields = rows.select(*helpers).schema.fields
-    results = {}
+    results = []
     for found, field in zip(fields, wanted, strict=True):
         column = F.col(found.name)
         type_ = field.dataType.simpleString()
@@ -201,5 +201,6 @@ def _finished(
             column = F.coalesce(column, F.lit(0).cast(type_))
         if field.nullable and not found.nullable:
             column = F.when(F.col(names("partition")) >= 0, column)
-        results[field.name] = column
-    return without(rows, *rows.columns[width:], last=results)
+        results.append(column.alias(field.name))
+    added = rows.columns[width:]
+    return rows.select("*", *results).drop(*added)

@@ -522,6 +522,20 @@ def test_a_view_that_is_replaced_once_the_plan_has_run(facts, dims, how, connect
 
 
 @pytest.mark.connect
+def test_no_part_is_resolved_for_good_on_connect(facts, dims, connect):
+    """A server resolves a `drop` and its kind once, with the rows that a view has then."""
+    if not connect:
+        pytest.skip("a classic session has no server")
+    for how in KINDS:
+        for strategy in ("salt", "broadcast_head") if how in ("inner", "left") else ("salt",):
+            joined = skew_join(facts, dims, "k", how, strategy=strategy, partitions=3)
+            plan = str(joined._plan.to_proto(facts.sparkSession.client))
+            steps = set(re.findall(r"^\s*(\w+) \{", plan, re.MULTILINE))
+            assert {"project", "join"} <= steps
+            assert not steps & {"drop", "with_columns", "with_columns_renamed", "deduplicate"}
+
+
+@pytest.mark.connect
 def test_types_are_asked_for_at_no_cost(facts, dims):
     joined = skew_join(facts, dims, "k", "full", strategy="salt", partitions=3)
     assert "typeof" not in explained(joined).partition("== Physical Plan ==")[2]
