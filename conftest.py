@@ -21,6 +21,10 @@ CONFS = {
     "-XX:ReservedCodeCacheSize=256m",
 }
 
+# What Connect is to show is that a server is sent the right plans. How Spark compiles them the other session shows;
+# compiling took a third of the time.
+CONNECT_CONFS = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
+
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--connect", action="store_true", help="run on a Spark Connect session")
@@ -34,7 +38,7 @@ def connect(request: pytest.FixtureRequest) -> bool:
 
 @pytest.fixture(scope="session")
 def spark(connect: bool) -> Iterator[SparkSession]:
-    session = local_session(connect=connect, confs=CONFS | (_own_port() if connect else {}))
+    session = local_session(connect=connect, confs=CONFS | (CONNECT_CONFS | _own_port() if connect else {}))
     yield session
     session.stop()
 
