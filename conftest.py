@@ -1,6 +1,7 @@
 """One Spark session for all tests of a process: classic, or Connect with `--connect`."""
 
 import socket
+from collections import Counter
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -28,6 +29,20 @@ CONNECT_CONFS = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.fac
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--connect", action="store_true", help="run on a Spark Connect session")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark cases of tests that are marked `every(n)` as slow: all but every n-th of those that are not slow anyway."""
+    seen: Counter[tuple[object, ...]] = Counter()
+    for item in items:
+        every, name = item.get_closest_marker("every"), (item.path, getattr(item, "originalname", None))
+        other_session = item.config.getoption("--connect") and not item.get_closest_marker("connect")
+        if every is None or other_session or item.get_closest_marker("slow"):
+            continue
+        if seen[name] % every.args[0]:
+            item.add_marker("slow")
+        seen[name] += 1
 
 
 @pytest.fixture(scope="session")

@@ -7,6 +7,9 @@ from pathlib import Path
 
 import pytest
 
+# Beside two test processes on a slow day the job takes four times what it takes alone.
+pytestmark = pytest.mark.timeout(900)
+
 ROOT = Path(__file__).parents[1]
 STEPS = (
     "1. Order lines",
@@ -30,7 +33,7 @@ def run_job(folder: Path, *arguments: str, **environment: str) -> str:
         [sys.executable, str(ROOT / "examples" / "main_job.py"), "--folder", str(folder), *arguments],
         capture_output=True,
         text=True,
-        timeout=280,
+        timeout=840,
         cwd=folder,
         env={**os.environ, "PYSPARK_PYTHON": sys.executable, **environment},
         check=False,

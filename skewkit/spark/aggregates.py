@@ -18,6 +18,7 @@ from pyspark.sql.types import ArrayType, DataType, StructType
 from skewkit.plan.keyplan import KeyPlan
 from skewkit.spark.aggregateplan import AggregatePlan, Part
 from skewkit.spark.grouping import Placed, placed
+from skewkit.spark.guard import guarded
 from skewkit.spark.keys import Keys
 from skewkit.spark.selecting import without
 
@@ -44,6 +45,9 @@ def aggregate(
         *(column.alias(f"x{i}") for i, column in enumerate(asked.inputs.columns)),
         row_hash.alias("salt"),
     )
+    types = dict(zip(key_names, keys.types, strict=True))
+    types |= {f"x{i}": type_.simpleString() for i, type_ in enumerate(asked.inputs.types)}
+    narrow = guarded(narrow, types)
     parts = asked.parts
     at = replace(placed(narrow, keys.renamed(key_names), plan, F.col("salt")), reads=asked.inputs.read)
     target = F.col(at.names("partition"))

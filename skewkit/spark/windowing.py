@@ -15,6 +15,7 @@ from skewkit.plan.windowsplit import Carried, Local, WindowSplit, fill
 from skewkit.spark.blocks import Blocks, placed
 from skewkit.spark.borders import bordered
 from skewkit.spark.carrying import Helpers, carried, in_order, meets
+from skewkit.spark.guard import guarded
 from skewkit.spark.keys import Keys, Names, quoted
 from skewkit.spark.ordering import OrderBy, first_order
 from skewkit.spark.salting import Salting
@@ -98,6 +99,8 @@ def split(
         columns["cut"] = Salting.of(Seen(df), keys.names).hash()
     columns |= {f"x{i}_{j}": x for i, (f, _) in enumerate(functions) for j, x in enumerate(f.arguments)}
     base, found = named(df, columns, names)
+    types = {each.name: each.dataType for each in base.schema.fields}
+    base = guarded(base, {name: types[name].simpleString() for name in found.values()})
     keys = keys.renamed([found[f"key{i}"] for i in range(len(keys.columns))])
     order = [found[f"order{i}"] for i in range(len(by.columns))]
     parts: list[Part] = []
@@ -111,7 +114,6 @@ def split(
     near = frame.reach if frame is not None and frame.kind == "rows" else (0, 0)
     cut_by = [F.col(quoted(name)) for name in order or [found["cut"]]]
     blocks = placed(base, keys, by.renamed(order), cut_by, plan, names, shifts).with_whole_keys()
-    types = {each.name: each.dataType for each in base.schema.fields}
     wanted = list(dict.fromkeys(each for part in parts for each in part.carried))
     ties = []
     if any(each.ordered for each in wanted) or any(near):

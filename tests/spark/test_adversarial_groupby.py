@@ -5,7 +5,7 @@ import decimal
 
 import pandas as pd
 import pytest
-from pyspark.errors import ArithmeticException
+from pyspark.errors import ArithmeticException, PySparkException
 from pyspark.sql import Row
 from pyspark.sql import functions as F
 
@@ -47,6 +47,7 @@ STRATEGIES = [
 ]
 
 
+@pytest.mark.every(2)
 @pytest.mark.parametrize(("strategy", "partitions"), STRATEGIES)
 def test_strategies_and_partitions(facts, strategy, partitions):
     ours = skew_groupby(facts, "k", strategy=strategy, partitions=partitions).agg(values(), F.avg("v"))
@@ -68,6 +69,7 @@ KEYS = {
 }
 
 
+@pytest.mark.every(2)
 @pytest.mark.parametrize("keys", KEYS)
 def test_keys(facts, keys):
     df = facts.selectExpr(*KEYS[keys], "v")
@@ -119,6 +121,7 @@ AGGREGATES = {
 }
 
 
+@pytest.mark.every(2)
 @pytest.mark.parametrize("aggregates", AGGREGATES)
 def test_aggregates(facts, aggregates):
     check(facts, ["k"], *AGGREGATES[aggregates]())
@@ -133,6 +136,7 @@ def test_payloads_that_have_no_hash(spark):
         assert_same_rows(ours.select("k", F.size("x")), plain.select("k", F.size("x")))
 
 
+@pytest.mark.every(2)
 @pytest.mark.parametrize("function", ["collect_set", "collect_list"])
 def test_values_with_nulls_nan_and_zeros(facts, function):
     double = "CASE v % 4 WHEN 0 THEN double('NaN') WHEN 1 THEN -0.0D WHEN 2 THEN 0D END"
@@ -187,6 +191,7 @@ FRAMES = {
 }
 
 
+@pytest.mark.every(2)
 @pytest.mark.parametrize("frame", FRAMES)
 def test_frames(facts, frame):
     check(FRAMES[frame](facts), ["k"], values(), F.count("v"))
@@ -275,6 +280,7 @@ FUNCTIONS = {
 }
 
 
+@pytest.mark.every(2)
 @pytest.mark.parametrize("merge", [None, lambda frame: frame], ids=["whole", "merged"])
 @pytest.mark.parametrize("function", FUNCTIONS)
 def test_group_functions(facts, function, merge):
@@ -386,3 +392,19 @@ def test_values_that_may_differ_are_not_cut_by_their_hash(facts):
     check(means, ["k"], F.size(F.collect_set("m")).alias("n"))
     ours = skew_groupby(means, "k", strategy="wrap").agg(F.collect_set("m"))
     assert "may differ when a task runs again" in explain(ours)
+
+
+@pytest.mark.connect
+@pytest.mark.parametrize("to", ["decimal(20,2)", "bigint"])
+def test_a_view_that_is_replaced_by_one_of_other_types(facts, connect, to):
+    """How an average is split follows from the type; a frame on Connect is resolved when it runs."""
+    facts.createOrReplaceTempView("retyped")
+    df = facts.sparkSession.table("retyped")
+    ours = skew_groupby(df, "k", strategy="wrap", partitions=3).agg(F.avg("v").alias("mean"), F.max("s").alias("s"))
+    plain = df.groupBy("k").agg(F.avg("v").alias("mean"), F.max("s").alias("s"))
+    facts.withColumn("v", (F.col("v") % 97).cast(to)).createOrReplaceTempView("retyped")
+    if connect and to != "bigint":
+        with pytest.raises(PySparkException, match=r"were bigint, bigint, string .* are bigint, decimal\(20,2\), str"):
+            ours.collect()
+    else:
+        assert_same_rows(ours, plain)

@@ -65,6 +65,7 @@ KEY_TYPES = {
 }
 
 
+@pytest.mark.every(3)
 @pytest.mark.parametrize("key", KEY_TYPES)
 def test_key_types(spark, key):
     facts = spark.range(0, 200, 1, 3).selectExpr("id AS v", f"if(id % 23 = 0, NULL, {KEY_TYPES[key]}) AS k")
@@ -110,6 +111,7 @@ CONDITIONS = {
 }
 
 
+@pytest.mark.every(2)
 @pytest.mark.parametrize("strategy", TREATED)
 @pytest.mark.parametrize("condition", CONDITIONS)
 def test_conditions(facts, dims, condition, strategy):
@@ -155,6 +157,7 @@ FRAMES = {
 }
 
 
+@pytest.mark.every(2)
 @pytest.mark.parametrize("frames", FRAMES)
 def test_frames(facts, dims, frames):
     check(*FRAMES[frames](facts, dims), "k")
@@ -173,6 +176,7 @@ PROFILES = {
 }
 
 
+@pytest.mark.every(2)
 @pytest.mark.parametrize("profile", PROFILES)
 def test_a_profile_is_only_a_hint(facts, dims, profile):
     check(facts, dims, "k", left_profile=PROFILES[profile](facts))
@@ -272,6 +276,7 @@ HASHED_AS_NULL = {
 }
 
 
+@pytest.mark.every(5)
 @pytest.mark.parametrize("how", ["left", "full", "anti"])
 @pytest.mark.parametrize("key", HASHED_AS_NULL)
 def test_nulls_beside_a_hot_key_of_their_hash(spark, key, how):
@@ -310,6 +315,7 @@ FOREIGN = {
 }
 
 
+@pytest.mark.every(2)
 @pytest.mark.connect
 @pytest.mark.parametrize("key", FOREIGN)
 def test_keys_that_python_cannot_have(facts, dims, key):
@@ -361,6 +367,7 @@ def test_rows_that_the_condition_alone_rules_out_are_left_out_first(spark, dims,
     assert "strategy   salt" in explain(skew_join(texts, dims, on, how, strategy="salt"))
 
 
+@pytest.mark.every(2)
 @pytest.mark.parametrize("how", KINDS)
 def test_conditions_on_one_side_alone(facts, dims, how):
     one_sided = [facts["v"] % 2 == 0, dims["w"] > 10, F.lit(True), facts["k"] == dims["k"]]
@@ -387,6 +394,7 @@ HIDDEN = {
 }
 
 
+@pytest.mark.every(2)
 @pytest.mark.parametrize("how", ["inner", "left", "right", "semi", "anti"])
 def test_the_key_that_does_not_show_after_the_hot_keys_were_broadcast(facts, dims, how):
     columns = ["nullif(v, -1) AS v", "k", "if(v > 3, x, NULL) AS x", "if(v > 3, s, NULL) AS s"]

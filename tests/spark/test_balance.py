@@ -43,6 +43,7 @@ def test_zipf(spark, tmp_path, z):
     assert_even(spark.read.parquet(str(tmp_path / "zipf.parquet")), "k")
 
 
+@pytest.mark.every(2)
 @pytest.mark.parametrize(("table", "key"), REAL)
 def test_real_keys(spark, table, key):
     file = DATA / f"{table}.parquet"

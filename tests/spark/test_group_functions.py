@@ -53,6 +53,7 @@ FRAMES = {
 }
 
 
+@pytest.mark.every(2)
 @pytest.mark.connect
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("frame", FRAMES)
@@ -86,6 +87,7 @@ KEYS = {
 }
 
 
+@pytest.mark.every(2)
 @pytest.mark.parametrize("keys", KEYS)
 def test_keys(spark, keys):
     columns, by = KEYS[keys]
@@ -225,6 +227,7 @@ ORDERS = {
 }
 
 
+@pytest.mark.every(2)
 @pytest.mark.parametrize("order", ORDERS)
 def test_ranges_are_consecutive_and_merged_in_order(spark, order):
     by, key = ORDERS[order][0](), ORDERS[order][1]
@@ -273,6 +276,7 @@ def pairs(key, left, right):
     return pd.DataFrame({"k": [repr(key)], "l": [len(left)], "r": [len(right)], "s": [right["w"].sum()]})
 
 
+@pytest.mark.every(2)
 @pytest.mark.connect
 @pytest.mark.parametrize(("strategy", "aqe"), [("auto", "true"), ("dkg", "false"), ("native", "true")])
 def test_cogroups(spark, facts, strategy, aqe):
@@ -327,6 +331,7 @@ def test_words_of_novels(spark):
     assert_same_rows(ours, words.groupBy("word").applyInPandas(places, schema))
 
 
+@pytest.mark.slow
 def test_names_weighted_by_births(spark):
     names = real(spark, "babynames", 10_000)
     profile = skewkit.skew_profile(names, "name", weight="births", partitions=8)

@@ -43,6 +43,7 @@ def together(frame):
 SPREAD = "k bigint, n bigint, total bigint, top bigint"
 
 
+@pytest.mark.every(3)
 @pytest.mark.connect
 @pytest.mark.parametrize("strategy", ["auto", "native", *SCHEMES])
 def test_aggregates(facts, strategy, adaptive):
@@ -52,6 +53,7 @@ def test_aggregates(facts, strategy, adaptive):
         assert f"strategy   {strategy}" in skewkit.explain(grouped)
 
 
+@pytest.mark.every(3)
 @pytest.mark.connect
 @pytest.mark.parametrize("strategy", ["auto", "native", "wrap", "dkg"])
 @pytest.mark.parametrize("merge", [None, together], ids=["whole", "merge"])
@@ -114,6 +116,7 @@ def test_positional_and_empty_results(facts, strategy):
     assert_same_rows(ours, plain)
 
 
+@pytest.mark.every(3)
 @pytest.mark.parametrize("strategy", ["auto", "wrap"])
 @pytest.mark.parametrize(
     ("shorthand", "columns"),
@@ -163,6 +166,7 @@ def test_dicts_are_taken_as_spark_takes_them(facts):
         assert_same_rows(ours, facts.groupBy("k").agg(names), unordered=("collect_list(s)", "collect_set(s)"))
 
 
+@pytest.mark.every(2)
 @pytest.mark.parametrize(
     ("keys", "values"),
     [

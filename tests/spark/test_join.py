@@ -31,6 +31,7 @@ def dimension(spark):
     return keys.unionAll(spark.range(2).selectExpr("cast(null as bigint) k", "'nobody' name")).repartition(3)
 
 
+@pytest.mark.every(3)
 @pytest.mark.connect
 @pytest.mark.parametrize("how", ["inner", "left"])
 @pytest.mark.parametrize("strategy", STRATEGIES)
@@ -39,6 +40,7 @@ def test_many_to_one(facts, dimension, how, strategy, adaptive):
     assert assert_same_rows(joined, facts.join(dimension, "k", how)) > 1000
 
 
+@pytest.mark.every(3)
 @pytest.mark.parametrize("how", ["inner", "left"])
 @pytest.mark.parametrize("strategy", ["auto", "salt"])
 def test_many_to_many_with_both_sides_hot(skewed, how, strategy, adaptive):
@@ -47,6 +49,7 @@ def test_many_to_many_with_both_sides_hot(skewed, how, strategy, adaptive):
     assert assert_same_rows(joined, left.join(right, ["k"], how)) > 50_000
 
 
+@pytest.mark.every(5)
 @pytest.mark.connect
 @pytest.mark.parametrize("how", ["inner", "left", pytest.param("full", marks=SLOW), "semi"])
 @pytest.mark.parametrize("on", [["t"], ["t", "k"]], ids=str)
@@ -97,6 +100,7 @@ def test_composite_keys_with_partial_nulls(skewed, strategy):
         assert_same_rows(joined, left.join(right, ["s", "k"], how))
 
 
+@pytest.mark.every(2)
 @pytest.mark.connect
 @pytest.mark.parametrize("strategy", ["auto", "broadcast_head", "salt"])
 def test_by_condition_columns_and_references_stay(facts, dimension, strategy, connect):
@@ -149,6 +153,7 @@ def hot_frames(skewed, case):
 CASES = ["left", "left, absent right", "right", "right, absent left"]
 
 
+@pytest.mark.every(5)
 @pytest.mark.parametrize("how", KINDS)
 @pytest.mark.parametrize("case", CASES)
 def test_hot_keys_in_every_type_of_join(skewed, how, case):
@@ -158,6 +163,7 @@ def test_hot_keys_in_every_type_of_join(skewed, how, case):
     assert "salt" in skewkit.explain(joined)
 
 
+@pytest.mark.every(5)
 @pytest.mark.connect
 @pytest.mark.parametrize("how", KINDS)
 def test_both_sides_hot_in_every_type_of_join(skewed, how, adaptive):
@@ -166,6 +172,7 @@ def test_both_sides_hot_in_every_type_of_join(skewed, how, adaptive):
     assert_same_rows(joined, left.join(right, "k", how))
 
 
+@pytest.mark.every(5)
 @pytest.mark.parametrize("how", KINDS)
 @pytest.mark.parametrize("case", ["left, absent right", "right, absent left"])
 def test_a_profile_that_is_wrong_about_presence_changes_no_row(skewed, how, case):

@@ -252,6 +252,7 @@ def check(df, exprs):
 READ_ON_CONNECT = sorted(CASES)[::6]
 
 
+@pytest.mark.every(3)
 @pytest.mark.parametrize(
     "name", [pytest.param(name, marks=pytest.mark.connect if name in READ_ON_CONNECT else ()) for name in CASES]
 )
@@ -259,6 +260,7 @@ def test_row(facts, name):
     check(facts, [case() for case in CASES[name]])
 
 
+@pytest.mark.every(3)
 @pytest.mark.parametrize("name", SKETCHES)
 def test_row_of_sketches(facts, name):
     made, read = SKETCHES[name]

@@ -1,6 +1,7 @@
 """`skew_window` returns the rows, columns and types of plain Spark's windows; hot partitions are computed in blocks."""
 
 import pytest
+from pyspark.errors import PySparkException
 from pyspark.sql import Window
 from pyspark.sql import functions as F
 
@@ -60,6 +61,7 @@ def sums(x="v"):
     }
 
 
+@pytest.mark.every(3)
 @pytest.mark.connect
 @pytest.mark.parametrize("strategy", ["auto", "native", "split"])
 def test_running_functions(facts, strategy, adaptive):
@@ -85,6 +87,7 @@ ORDERS = {
 }
 
 
+@pytest.mark.every(3)
 @pytest.mark.connect
 @pytest.mark.parametrize("order", ORDERS)
 def test_orders(facts, order):
@@ -101,6 +104,7 @@ KEYS = {
 }
 
 
+@pytest.mark.every(2)
 @pytest.mark.parametrize("keys", KEYS)
 def test_keys(facts, keys):
     df = facts.selectExpr(
@@ -114,6 +118,7 @@ def test_keys(facts, keys):
     check(df, KEYS[keys](), ["v"], {"rn": F.row_number(), **ranks(), **sums()})
 
 
+@pytest.mark.every(2)
 @pytest.mark.connect
 @pytest.mark.parametrize("x", ["v", "i", "d", "e"])
 def test_whole_partitions(facts, x):
@@ -121,6 +126,7 @@ def test_whole_partitions(facts, x):
     check(facts, ["k"], ["tied"], {"total": F.sum(x), "most": F.max(x)}, ("rowsBetween", *UNB))
 
 
+@pytest.mark.every(5)
 @pytest.mark.connect
 @pytest.mark.parametrize("kind", ["rowsBetween", "rangeBetween"])
 @pytest.mark.parametrize("bounds", [(UNB[0], NOW), (NOW, UNB[1]), UNB], ids=["running", "backwards", "whole"])
@@ -152,6 +158,7 @@ def test_values_of_other_rows(facts, order):
     check(facts, ["k"], [order], unique if order == "v" else {k: f for k, f in ties.items() if k != "sd"})
 
 
+@pytest.mark.every(3)
 @pytest.mark.parametrize("bounds", [(NOW, UNB[1]), UNB, (UNB[0], 3), (-3, UNB[1])], ids=str)
 def test_values_under_infinite_frames(facts, bounds):
     functions = {
@@ -180,6 +187,7 @@ FRAMES = {
 }
 
 
+@pytest.mark.every(3)
 @pytest.mark.connect
 @pytest.mark.parametrize("descending", [False, pytest.param(True, marks=pytest.mark.slow)], ids=["asc", "desc"])
 @pytest.mark.parametrize("frame", FRAMES)
@@ -300,3 +308,21 @@ def test_hot_partitions_that_are_gone_are_said_to_be(facts):
     ours = window.select(n=F.row_number())
     assert "native: no row of a hot partition was found" in skewkit.explain(ours)
     assert_same_rows(ours, plain(facts, ["k"], ["v"], {"n": F.row_number()}))
+
+
+@pytest.mark.connect
+def test_a_view_that_is_replaced_by_one_of_other_types(facts, connect):
+    """Numbers are cut into blocks in another order than texts; a frame on Connect is resolved when it runs."""
+    facts.createOrReplaceTempView("retyped_window")
+    df = facts.sparkSession.table("retyped_window")
+    functions = {"rn": F.row_number()}
+    ours = skewkit.skew_window(df, "k", "v", strategy="split", partitions=4).select(**functions)
+    native = plain(df, ["k"], ["v"], functions)
+    facts.withColumn("v", F.col("v").cast("string")).createOrReplaceTempView("retyped_window")
+    for rows in range(40):  # until the server has forgotten what it resolved of the window
+        facts.sparkSession.range(rows).select(F.lit(rows)).collect()
+    if connect:
+        with pytest.raises(PySparkException, match=r"were .*, bigint when .* are .*, string now"):
+            ours.collect()
+    else:
+        assert_same_rows(ours, native)
