@@ -280,7 +280,7 @@ FUNCTIONS = {
 }
 
 
-@pytest.mark.every(2)
+@pytest.mark.every(3)
 @pytest.mark.parametrize("merge", [None, lambda frame: frame], ids=["whole", "merged"])
 @pytest.mark.parametrize("function", FUNCTIONS)
 def test_group_functions(facts, function, merge):

@@ -111,7 +111,7 @@ CONDITIONS = {
 }
 
 
-@pytest.mark.every(2)
+@pytest.mark.every(3)
 @pytest.mark.parametrize("strategy", TREATED)
 @pytest.mark.parametrize("condition", CONDITIONS)
 def test_conditions(facts, dims, condition, strategy):

@@ -53,7 +53,7 @@ FRAMES = {
 }
 
 
-@pytest.mark.every(2)
+@pytest.mark.every(5)
 @pytest.mark.connect
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("frame", FRAMES)
@@ -276,7 +276,6 @@ def pairs(key, left, right):
     return pd.DataFrame({"k": [repr(key)], "l": [len(left)], "r": [len(right)], "s": [right["w"].sum()]})
 
 
-@pytest.mark.every(2)
 @pytest.mark.connect
 @pytest.mark.parametrize(("strategy", "aqe"), [("auto", "true"), ("dkg", "false"), ("native", "true")])
 def test_cogroups(spark, facts, strategy, aqe):

@@ -163,7 +163,6 @@ def test_hot_keys_in_every_type_of_join(skewed, how, case):
     assert "salt" in skewkit.explain(joined)
 
 
-@pytest.mark.every(5)
 @pytest.mark.connect
 @pytest.mark.parametrize("how", KINDS)
 def test_both_sides_hot_in_every_type_of_join(skewed, how, adaptive):

@@ -61,7 +61,7 @@ def sums(x="v"):
     }
 
 
-@pytest.mark.every(3)
+@pytest.mark.every(5)
 @pytest.mark.connect
 @pytest.mark.parametrize("strategy", ["auto", "native", "split"])
 def test_running_functions(facts, strategy, adaptive):
@@ -187,7 +187,6 @@ FRAMES = {
 }
 
 
-@pytest.mark.every(3)
 @pytest.mark.connect
 @pytest.mark.parametrize("descending", [False, pytest.param(True, marks=pytest.mark.slow)], ids=["asc", "desc"])
 @pytest.mark.parametrize("frame", FRAMES)
