@@ -20,6 +20,9 @@ CONFS = {
     # threads of their own, full collections whenever generated classes fill a little more, and a small code cache.
     "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:MetaspaceSize=1g "
     "-XX:ReservedCodeCacheSize=256m",
+    # Tests that delete shuffle files have the one executor there is thrown out of the driver's books for good, where a
+    # cluster would start another; ten minutes later it would end itself, and the session.
+    "spark.executor.heartbeat.maxFailures": "1000000",
 }
 
 # What Connect is to show is that a server is sent the right plans. How Spark compiles them the other session shows;

@@ -52,9 +52,9 @@ def test_on_a_classic_session(tmp_path):
 
 
 @pytest.mark.delta
-@pytest.mark.parametrize("times", [1, pytest.param(2, marks=pytest.mark.slow, id="and again")])
-def test_on_a_connect_session_with_made_up_data(tmp_path, times):
-    for _ in range(times):
+@pytest.mark.slow
+def test_on_a_connect_session_with_made_up_data(tmp_path):
+    for _ in range(2):  # tables of the first run are there in the second
         printed = run_job(tmp_path, "--connect", SKEWKIT_DATA="nowhere", SKEWKIT_DEMO_ROWS="30000")
         assert [step for step in STEPS if step not in printed] == []
         assert printed.count("rows as plain Spark") == 5

@@ -65,7 +65,7 @@ KEY_TYPES = {
 }
 
 
-@pytest.mark.every(3)
+@pytest.mark.every(5)
 @pytest.mark.parametrize("key", KEY_TYPES)
 def test_key_types(spark, key):
     facts = spark.range(0, 200, 1, 3).selectExpr("id AS v", f"if(id % 23 = 0, NULL, {KEY_TYPES[key]}) AS k")
@@ -83,6 +83,7 @@ def test_types_have_the_same_names_in_python_and_in_spark(spark):
 NAMES = ["a.b", "x y", "t`k", "*", "Ünï", "_skew_hash", "_SKEW_R_KEY0", ""]
 
 
+@pytest.mark.every(3)
 @pytest.mark.parametrize("name", NAMES)
 def test_names_of_using_keys_are_taken_literally(facts, dims, name):
     check(facts.withColumnRenamed("k", name), dims.withColumnRenamed("k", name), name)
@@ -95,6 +96,7 @@ REFERENCES = {
 }
 
 
+@pytest.mark.every(5)
 @pytest.mark.parametrize("strategy", TREATED)
 @pytest.mark.parametrize("reference", REFERENCES)
 def test_references_after_a_join_by_name(facts, dims, reference, strategy):
@@ -126,6 +128,7 @@ def test_self_join_by_alias(facts, strategy):
     check(left, right, F.col("b.k") == F.col("a.k"), strategy=strategy, pick=lambda joined: joined.select(*columns))
 
 
+@pytest.mark.every(5)
 @pytest.mark.parametrize("on", [["k", "x"], ["s", "k", "x"], "K"], ids=str)
 @pytest.mark.parametrize("strategy", TREATED)
 def test_names_in_any_order_and_case(facts, dims, on, strategy):
@@ -157,7 +160,7 @@ FRAMES = {
 }
 
 
-@pytest.mark.every(2)
+@pytest.mark.every(4)
 @pytest.mark.parametrize("frames", FRAMES)
 def test_frames(facts, dims, frames):
     check(*FRAMES[frames](facts, dims), "k")
@@ -176,7 +179,7 @@ PROFILES = {
 }
 
 
-@pytest.mark.every(2)
+@pytest.mark.every(3)
 @pytest.mark.parametrize("profile", PROFILES)
 def test_a_profile_is_only_a_hint(facts, dims, profile):
     check(facts, dims, "k", left_profile=PROFILES[profile](facts))
@@ -197,6 +200,7 @@ def test_a_profile_that_promises_few_rows_does_not_make_a_huge_broadcast(spark, 
             skew_join(facts, many, "k", partitions=3, strategy="broadcast_head", **profiles)
 
 
+@pytest.mark.every(2)
 @pytest.mark.parametrize("heavy", [[0, 12345, None], [], ["0"], [0, 0.0]], ids=str)
 def test_named_keys_are_only_a_hint(facts, dims, heavy):
     check(facts, dims, "k", heavy=heavy)
@@ -244,6 +248,7 @@ FICKLE = {
 }
 
 
+@pytest.mark.every(2)
 @pytest.mark.parametrize("fickle", FICKLE)
 def test_keys_that_may_be_others_when_read_again_are_read_once(spark, dims, fickle):
     """EXPLAIN leaves out the columns from the 26th on, and what they are computed from."""
@@ -287,6 +292,7 @@ def test_nulls_beside_a_hot_key_of_their_hash(spark, key, how):
         check(left, right, "k", how)
 
 
+@pytest.mark.every(2)
 @pytest.mark.parametrize("how", ["left", "full", "anti"])
 def test_nulls_in_other_columns_have_one_hash(spark, how):
     right = spark.range(0, 120, 1, 2).selectExpr("id AS v", "if(id < 90, NULL, id) AS a", "if(id < 90, 5, id) AS b")
@@ -315,7 +321,7 @@ FOREIGN = {
 }
 
 
-@pytest.mark.every(2)
+@pytest.mark.every(3)
 @pytest.mark.connect
 @pytest.mark.parametrize("key", FOREIGN)
 def test_keys_that_python_cannot_have(facts, dims, key):
@@ -358,6 +364,7 @@ BAD = "if(id % 5 = 0, 'none', string(if(id % 3 > 0, 0, id))) AS k"
 """Some of these strings are no numbers, and an ANSI cast of them fails."""
 
 
+@pytest.mark.every(2)
 @pytest.mark.parametrize("how", ["inner", "right", "semi"])
 def test_rows_that_the_condition_alone_rules_out_are_left_out_first(spark, dims, how):
     texts = spark.range(0, 90, 1, 3).selectExpr("id AS v", BAD)
@@ -367,7 +374,7 @@ def test_rows_that_the_condition_alone_rules_out_are_left_out_first(spark, dims,
     assert "strategy   salt" in explain(skew_join(texts, dims, on, how, strategy="salt"))
 
 
-@pytest.mark.every(2)
+@pytest.mark.every(4)
 @pytest.mark.parametrize("how", KINDS)
 def test_conditions_on_one_side_alone(facts, dims, how):
     one_sided = [facts["v"] % 2 == 0, dims["w"] > 10, F.lit(True), facts["k"] == dims["k"]]
@@ -394,7 +401,7 @@ HIDDEN = {
 }
 
 
-@pytest.mark.every(2)
+@pytest.mark.every(3)
 @pytest.mark.parametrize("how", ["inner", "left", "right", "semi", "anti"])
 def test_the_key_that_does_not_show_after_the_hot_keys_were_broadcast(facts, dims, how):
     columns = ["nullif(v, -1) AS v", "k", "if(v > 3, x, NULL) AS x", "if(v > 3, s, NULL) AS s"]
@@ -499,6 +506,7 @@ def test_struct_keys_of_many_fields_of_other_types(facts, dims):
     check(*frames, "k", "inner")
 
 
+@pytest.mark.every(2)
 @pytest.mark.connect
 @pytest.mark.parametrize("how", ["inner", "full", "anti"])
 def test_a_view_that_is_replaced_by_one_with_keys_of_another_type(facts, dims, how, connect):

@@ -43,7 +43,7 @@ def together(frame):
 SPREAD = "k bigint, n bigint, total bigint, top bigint"
 
 
-@pytest.mark.every(3)
+@pytest.mark.every(5)
 @pytest.mark.connect
 @pytest.mark.parametrize("strategy", ["auto", "native", *SCHEMES])
 def test_aggregates(facts, strategy, adaptive):
@@ -134,6 +134,7 @@ def test_what_spark_combines_itself_stays_native(facts):
     assert "Spark combines sum, count before the shuffle" in skewkit.explain(grouped)
 
 
+@pytest.mark.every(3)
 @pytest.mark.parametrize(
     ("expr", "reason"),
     [
@@ -166,7 +167,7 @@ def test_dicts_are_taken_as_spark_takes_them(facts):
         assert_same_rows(ours, facts.groupBy("k").agg(names), unordered=("collect_list(s)", "collect_set(s)"))
 
 
-@pytest.mark.every(2)
+@pytest.mark.every(3)
 @pytest.mark.parametrize(
     ("keys", "values"),
     [

@@ -31,7 +31,7 @@ def dimension(spark):
     return keys.unionAll(spark.range(2).selectExpr("cast(null as bigint) k", "'nobody' name")).repartition(3)
 
 
-@pytest.mark.every(3)
+@pytest.mark.every(5)
 @pytest.mark.connect
 @pytest.mark.parametrize("how", ["inner", "left"])
 @pytest.mark.parametrize("strategy", STRATEGIES)
@@ -85,6 +85,7 @@ def test_hot_on_the_right_only(facts, dimension, strategy):
     assert_same_rows(skewkit.skew_join(dimension, facts, "k", "left"), dimension.join(facts, "k", "left"))
 
 
+@pytest.mark.every(4)
 @pytest.mark.parametrize("how", ALIASES)
 def test_aliases_of_how(facts, dimension, how):
     joined = skewkit.skew_join(facts, dimension, "k", how)
@@ -163,6 +164,7 @@ def test_hot_keys_in_every_type_of_join(skewed, how, case):
     assert "salt" in skewkit.explain(joined)
 
 
+@pytest.mark.every(3)
 @pytest.mark.connect
 @pytest.mark.parametrize("how", KINDS)
 def test_both_sides_hot_in_every_type_of_join(skewed, how, adaptive):
@@ -182,25 +184,27 @@ def test_a_profile_that_is_wrong_about_presence_changes_no_row(skewed, how, case
     assert_same_rows(joined, left.join(right, "k", how))
 
 
-@pytest.mark.parametrize("how", ["inner", "left", pytest.param("right", marks=SLOW), "full", "semi", "anti"])
+CONDITIONS = {
+    "null-safe": lambda k, key, a, b: key.eqNullSafe(k),
+    "residual": lambda k, key, a, b: (k == key) & (a % 5 < b % 7),
+    "residual, as a list": lambda k, key, a, b: [a % 5 < b % 7, k == key],
+    "null-safe with residual": lambda k, key, a, b: k.eqNullSafe(key) & (a % 5 < b % 7),
+    "composite, null-safe in part": lambda k, key, a, b: k.eqNullSafe(key) & (a % 2 == b % 2),
+}
+
+
+@pytest.mark.every(5)
+@pytest.mark.parametrize("how", KINDS)
+@pytest.mark.parametrize("condition", CONDITIONS)
 @pytest.mark.parametrize("case", ["both", pytest.param("left", marks=SLOW), pytest.param("right", marks=SLOW)])
-def test_null_safe_and_residual_conditions(skewed, how, case):
+def test_null_safe_and_residual_conditions(skewed, how, condition, case):
     left, right = hot_frames(skewed, case)
     right = right.toDF("key", *right.columns[1:])
-    a, b = left.columns[1], right.columns[1]
-    same, less = F.col("k") == F.col("key"), left[a] % 5 < right[b] % 7
-    ways = {
-        "null-safe": F.col("key").eqNullSafe(F.col("k")),
-        "residual": same & less,
-        "residual, as a list": [less, same],
-        "null-safe with residual": F.col("k").eqNullSafe(F.col("key")) & less,
-        "composite, null-safe in part": (F.col("k").eqNullSafe(F.col("key"))) & (left[a] % 2 == right[b] % 2),
-    }
-    for name, on in ways.items():
-        joined = skewkit.skew_join(left, right, on, how, partitions=5)
-        assert_same_rows(joined, left.join(right, on, how))
-        if how == "full" and "residual" in name:
-            assert "native: a full join keeps both sides' rows" in skewkit.explain(joined)
+    on = CONDITIONS[condition](F.col("k"), F.col("key"), left[left.columns[1]], right[right.columns[1]])
+    joined = skewkit.skew_join(left, right, on, how, partitions=5)
+    assert_same_rows(joined, left.join(right, on, how))
+    if how == "full" and "residual" in condition:
+        assert "native: a full join keeps both sides' rows" in skewkit.explain(joined)
 
 
 def test_a_hot_null_is_spread_where_null_equals_null(skewed):
@@ -228,20 +232,21 @@ TYPES = {
 }
 
 
+@pytest.mark.every(3)
 @pytest.mark.parametrize("ansi", ["true", pytest.param("false", marks=SLOW)])
+@pytest.mark.parametrize("how", ["inner", "full"])
 @pytest.mark.parametrize("types", TYPES)
-def test_keys_of_different_types_are_compared_as_spark_does(spark, skewed, types, ansi):
-    from tests.helpers import conf
-
+def test_keys_of_different_types_are_compared_as_spark_does(spark, skewed, types, how, ansi):
     with conf(spark, "spark.sql.ansi.enabled", ansi):
         a, b = TYPES[types]
         left = skewed(600, tail=40).selectExpr(f"{a} k", "v")
         right = skewed(150, tail=40).selectExpr(f"{b} k", "v w")
-        for how, on in (("inner", left["k"] == right["k"]), ("full", "k")):
-            joined = skewkit.skew_join(left, right, on, how, strategy="salt", partitions=4)
-            assert_same_rows(joined, left.join(right, on, how))
+        on = "k" if how == "full" else left["k"] == right["k"]
+        joined = skewkit.skew_join(left, right, on, how, strategy="salt", partitions=4)
+        assert_same_rows(joined, left.join(right, on, how))
 
 
+@pytest.mark.every(3)
 @pytest.mark.connect
 @pytest.mark.parametrize("how", ["inner", "left", "right", "full"])
 @pytest.mark.parametrize("on", [pytest.param("k", marks=SLOW), ["x", "k"]], ids=str)
@@ -262,6 +267,7 @@ def test_references_after_a_join_by_name(skewed, how, on, connect):
         assert_same_rows(pick(joined), pick(plain))
 
 
+@pytest.mark.every(2)
 @pytest.mark.parametrize("how", KINDS)
 def test_broadcast_head_in_every_type_of_join_that_can_have_it(skewed, how):
     for case in ("left", "right"):
@@ -274,6 +280,7 @@ def test_broadcast_head_in_every_type_of_join_that_can_have_it(skewed, how):
         assert_same_rows(joined, left.join(right, "k", how))
 
 
+@pytest.mark.every(3)
 @pytest.mark.parametrize("how", KINDS)
 def test_the_salted_plan_of_every_type_of_join(spark, tmp_path, how):
     """Each side is shuffled once; a look-up is a broadcast; no salt is random and nothing runs in Python."""
@@ -350,6 +357,7 @@ FOLLOWED_BY = {
 }
 
 
+@pytest.mark.every(3)
 @pytest.mark.parametrize("follows", FOLLOWED_BY)
 def test_joins_that_something_by_the_same_key_follows(facts, dimension, adaptive, follows):
     """Plain Spark goes on with the partitions of such a join; ours have other partitions, and the same rows."""
@@ -393,6 +401,7 @@ SQL = {
 }
 
 
+@pytest.mark.every(4)
 @pytest.mark.connect
 @pytest.mark.parametrize("on", SQL)
 def test_conditions_in_sql(facts, dimension, on):
@@ -435,6 +444,7 @@ def test_helper_names_do_not_clash(facts, dimension):
         assert_same_rows(joined, left.join(right, "k", "left"))
 
 
+@pytest.mark.every(3)
 @pytest.mark.parametrize(
     "key",
     [

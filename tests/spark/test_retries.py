@@ -101,6 +101,7 @@ def test_joins(facts, others, lose, how):
     check(joined.withColumn("z", same("v")), facts.join(others, "k", how).withColumn("z", F.col("v")))
 
 
+@pytest.mark.every(2)
 @pytest.mark.parametrize("options", [{}, {"order_by": "v"}, {"merge": None}], ids=["merge", "ordered", "whole"])
 def test_group_functions(facts, lose, options):
     def add(parts: pd.DataFrame) -> pd.DataFrame:

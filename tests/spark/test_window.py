@@ -87,7 +87,7 @@ ORDERS = {
 }
 
 
-@pytest.mark.every(3)
+@pytest.mark.every(5)
 @pytest.mark.connect
 @pytest.mark.parametrize("order", ORDERS)
 def test_orders(facts, order):
@@ -104,7 +104,7 @@ KEYS = {
 }
 
 
-@pytest.mark.every(2)
+@pytest.mark.every(4)
 @pytest.mark.parametrize("keys", KEYS)
 def test_keys(facts, keys):
     df = facts.selectExpr(
@@ -187,6 +187,7 @@ FRAMES = {
 }
 
 
+@pytest.mark.every(3)
 @pytest.mark.connect
 @pytest.mark.parametrize("descending", [False, pytest.param(True, marks=pytest.mark.slow)], ids=["asc", "desc"])
 @pytest.mark.parametrize("frame", FRAMES)
@@ -253,6 +254,7 @@ def test_two_names_that_differ_in_case_are_refused(facts):
         skewkit.skew_window(facts, "k", "v").select(total=F.sum("v"), Total=F.max("v"))
 
 
+@pytest.mark.every(2)
 @pytest.mark.parametrize("order", [["v"], ["tied"], None])
 def test_all_rows_as_one_partition(facts, order):
     functions = {**sums(), **(ranks() if order else {})}
