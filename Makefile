@@ -37,7 +37,7 @@ test: preflight lint types ## lint, types and the tests, as continuous integrati
 	@$(PY) -m pytest $(SIDE_BY_SIDE) --connect -m "connect and not slow" $(ARGS)
 
 test-all: preflight lint types ## the same, with the tests marked slow
-	@$(PY) -m pytest $(SIDE_BY_SIDE) --durations=10 -m "slow or not slow" $(ARGS)
+	@$(PY) -m pytest $(SIDE_BY_SIDE) --durations=10 --hypothesis-profile many -m "slow or not slow" $(ARGS)
 	@$(PY) -m pytest $(SIDE_BY_SIDE) --connect -m connect $(ARGS)
 
 lint: venv ## ruff: rules and format

@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 
 import pytest
+from hypothesis import settings
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
@@ -28,6 +29,11 @@ CONFS = {
 # What Connect is to show is that a server is sent the right plans. How Spark compiles them the other session shows;
 # compiling took a third of the time.
 CONNECT_CONFS = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
+
+# Examples of a property: fewer in `make test`; `make test-all` asks for the other profile.
+settings.register_profile("few", max_examples=40)
+settings.register_profile("many", max_examples=100)
+settings.load_profile("few")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

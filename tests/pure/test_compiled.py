@@ -51,7 +51,7 @@ LEARNERS = {
     "consistent": {},
 }
 every_scheme = pytest.mark.parametrize("name", PARTITIONERS)
-some = settings(max_examples=30, deadline=None)
+some = settings(max_examples=settings.default.max_examples * 3 // 10, deadline=None)
 keys = st.lists(st.one_of(st.just(7), st.integers(0, 30)), min_size=1, max_size=200)
 weights = st.lists(
     st.one_of(st.just(1.0), st.just(0.0), st.floats(0, 10), st.floats(0, 1e12)), min_size=200, max_size=200

@@ -26,7 +26,7 @@ SHORT = {
     "consistent": {"virtual": 3, "slot": 5.0},
 }
 
-some = settings(max_examples=40, deadline=None)  # of each scheme
+some = settings(max_examples=settings.default.max_examples * 2 // 5, deadline=None)  # of each scheme
 every_scheme = pytest.mark.parametrize("name", PARTITIONERS)
 # Skewed: one key is drawn as often as all others together.
 keys = st.lists(st.one_of(st.just("hot"), st.integers(0, 30)), max_size=150)

@@ -47,7 +47,7 @@ STRATEGIES = [
 ]
 
 
-@pytest.mark.every(3)
+@pytest.mark.every(5)
 @pytest.mark.parametrize(("strategy", "partitions"), STRATEGIES)
 def test_strategies_and_partitions(facts, strategy, partitions):
     ours = skew_groupby(facts, "k", strategy=strategy, partitions=partitions).agg(values(), F.avg("v"))
@@ -69,7 +69,7 @@ KEYS = {
 }
 
 
-@pytest.mark.every(3)
+@pytest.mark.every(5)
 @pytest.mark.parametrize("keys", KEYS)
 def test_keys(facts, keys):
     df = facts.selectExpr(*KEYS[keys], "v")

@@ -121,6 +121,7 @@ def test_conditions(facts, dims, condition, strategy):
     check(facts, dims, on, strategy=strategy, pick=lambda joined: joined.select(facts["x"], dims["x"], dims["k"]))
 
 
+@pytest.mark.every(2)
 @pytest.mark.parametrize("strategy", TREATED)
 def test_self_join_by_alias(facts, strategy):
     left, right = facts.alias("a"), facts.where("v < 60").alias("b")
@@ -281,7 +282,7 @@ HASHED_AS_NULL = {
 }
 
 
-@pytest.mark.every(5)
+@pytest.mark.every(7)
 @pytest.mark.parametrize("how", ["left", "full", "anti"])
 @pytest.mark.parametrize("key", HASHED_AS_NULL)
 def test_nulls_beside_a_hot_key_of_their_hash(spark, key, how):
@@ -401,7 +402,7 @@ HIDDEN = {
 }
 
 
-@pytest.mark.every(3)
+@pytest.mark.every(5)
 @pytest.mark.parametrize("how", ["inner", "left", "right", "semi", "anti"])
 def test_the_key_that_does_not_show_after_the_hot_keys_were_broadcast(facts, dims, how):
     columns = ["nullif(v, -1) AS v", "k", "if(v > 3, x, NULL) AS x", "if(v > 3, s, NULL) AS s"]
@@ -416,6 +417,7 @@ def test_the_key_that_does_not_show_after_the_hot_keys_were_broadcast(facts, dim
         assert_same_rows(pick(joined[on], left, right), plain)
 
 
+@pytest.mark.every(2)
 @pytest.mark.connect
 @pytest.mark.parametrize("ambiguous", ["true", "false"])
 def test_frames_that_share_a_column_beside_the_key(spark, ambiguous):
@@ -427,6 +429,7 @@ def test_frames_that_share_a_column_beside_the_key(spark, ambiguous):
         assert_same_rows(joined, left.join(right, "k"))
 
 
+@pytest.mark.every(2)
 @pytest.mark.parametrize("how", ["inner", "left"])
 def test_the_salted_plan_shuffles_each_side_once(facts, dims, how):
     for on in ("k", facts["k"] == dims["k"]):

@@ -229,7 +229,7 @@ ORDERS = {
 }
 
 
-@pytest.mark.every(3)
+@pytest.mark.every(4)
 @pytest.mark.parametrize("order", ORDERS)
 def test_ranges_are_consecutive_and_merged_in_order(spark, order):
     by, key = ORDERS[order][0](), ORDERS[order][1]
@@ -319,8 +319,9 @@ def real(spark, name, rows):
     return spark.read.parquet(str(file)).limit(rows).localCheckpoint()
 
 
+@pytest.mark.slow
 def test_words_of_novels(spark):
-    words = real(spark, "novels_words", 4_000)
+    words = real(spark, "novels_words", 15_000)
 
     def places(frame):
         docs = frame.groupby("doc", as_index=False).agg(n=("pos", "count"), first=("pos", "min"))

@@ -40,7 +40,7 @@ def test_many_to_one(facts, dimension, how, strategy, adaptive):
     assert assert_same_rows(joined, facts.join(dimension, "k", how)) > 1000
 
 
-@pytest.mark.every(3)
+@pytest.mark.every(5)
 @pytest.mark.parametrize("how", ["inner", "left"])
 @pytest.mark.parametrize("strategy", ["auto", "salt"])
 def test_many_to_many_with_both_sides_hot(skewed, how, strategy, adaptive):
@@ -49,7 +49,7 @@ def test_many_to_many_with_both_sides_hot(skewed, how, strategy, adaptive):
     assert assert_same_rows(joined, left.join(right, ["k"], how)) > 50_000
 
 
-@pytest.mark.every(5)
+@pytest.mark.every(7)
 @pytest.mark.connect
 @pytest.mark.parametrize("how", ["inner", "left", pytest.param("full", marks=SLOW), "semi"])
 @pytest.mark.parametrize("on", [["t"], ["t", "k"]], ids=str)
@@ -78,6 +78,7 @@ def test_texts_of_one_value_in_two_keys(spark):
     assert assert_same_rows(joined, left.join(right, ["s", "d"])) > 100_000
 
 
+@pytest.mark.every(2)
 @pytest.mark.parametrize("strategy", ["auto", "salt"])
 def test_hot_on_the_right_only(facts, dimension, strategy):
     joined = skewkit.skew_join(dimension, facts, "k", "inner", strategy=strategy)
@@ -92,6 +93,7 @@ def test_aliases_of_how(facts, dimension, how):
     assert_same_rows(joined, facts.join(dimension, "k", how))
 
 
+@pytest.mark.every(2)
 @pytest.mark.parametrize("strategy", ["broadcast_head", "salt"])
 def test_composite_keys_with_partial_nulls(skewed, strategy):
     left = skewed(3000).withColumn("s", F.when(F.col("v") % 5 > 0, F.col("s")))
@@ -101,7 +103,7 @@ def test_composite_keys_with_partial_nulls(skewed, strategy):
         assert_same_rows(joined, left.join(right, ["s", "k"], how))
 
 
-@pytest.mark.every(2)
+@pytest.mark.every(3)
 @pytest.mark.connect
 @pytest.mark.parametrize("strategy", ["auto", "broadcast_head", "salt"])
 def test_by_condition_columns_and_references_stay(facts, dimension, strategy, connect):
@@ -117,6 +119,7 @@ def test_by_condition_columns_and_references_stay(facts, dimension, strategy, co
         )
 
 
+@pytest.mark.every(2)
 @pytest.mark.connect
 @pytest.mark.parametrize("strategy", ["broadcast_head", "salt"])
 def test_self_join_by_alias(facts, strategy):
@@ -126,6 +129,7 @@ def test_self_join_by_alias(facts, strategy):
     assert_same_rows(joined, a.join(b, on, "inner").select("a.k", "b.v", "a.s"))
 
 
+@pytest.mark.every(2)
 @pytest.mark.parametrize("strategy", ["auto", "native"])
 def test_conditions_without_an_equality_are_left_to_spark(facts, dimension, strategy):
     right = dimension.withColumnRenamed("k", "key")
@@ -154,7 +158,7 @@ def hot_frames(skewed, case):
 CASES = ["left", "left, absent right", "right", "right, absent left"]
 
 
-@pytest.mark.every(5)
+@pytest.mark.every(7)
 @pytest.mark.parametrize("how", KINDS)
 @pytest.mark.parametrize("case", CASES)
 def test_hot_keys_in_every_type_of_join(skewed, how, case):
@@ -193,7 +197,7 @@ CONDITIONS = {
 }
 
 
-@pytest.mark.every(5)
+@pytest.mark.every(7)
 @pytest.mark.parametrize("how", KINDS)
 @pytest.mark.parametrize("condition", CONDITIONS)
 @pytest.mark.parametrize("case", ["both", pytest.param("left", marks=SLOW), pytest.param("right", marks=SLOW)])
@@ -232,7 +236,7 @@ TYPES = {
 }
 
 
-@pytest.mark.every(3)
+@pytest.mark.every(5)
 @pytest.mark.parametrize("ansi", ["true", pytest.param("false", marks=SLOW)])
 @pytest.mark.parametrize("how", ["inner", "full"])
 @pytest.mark.parametrize("types", TYPES)
@@ -303,6 +307,7 @@ def hot_partition(joined, n=8):
     return max(rows) / (sum(rows) / n)
 
 
+@pytest.mark.every(2)
 @pytest.mark.parametrize("how", ["full", "right", "left"])
 def test_no_task_gets_more_of_a_hot_key_than_its_part_of_all_rows(skewed, how):
     for case in CASES:
@@ -427,6 +432,7 @@ def test_column_order_and_duplicate_names(facts, dimension):
     assert_same_rows(skewkit.skew_join(doubled, dimension, "k", strategy="salt"), doubled.join(dimension, "k"))
 
 
+@pytest.mark.every(2)
 @pytest.mark.parametrize("how", ["left", "right"])
 def test_keys_stay_themselves_beside_columns_that_share_a_name(skewed, how):
     left, right = skewed(300).select("v", "v", "k").alias("a"), skewed(300).selectExpr("v AS w", "k").alias("b")
@@ -444,7 +450,7 @@ def test_helper_names_do_not_clash(facts, dimension):
         assert_same_rows(joined, left.join(right, "k", "left"))
 
 
-@pytest.mark.every(3)
+@pytest.mark.every(4)
 @pytest.mark.parametrize(
     "key",
     [

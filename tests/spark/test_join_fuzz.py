@@ -8,6 +8,7 @@ FEW = (1029, 1030, 1032, 1034)
 MANY = range(100, 500)
 
 
+@pytest.mark.every(2)
 @pytest.mark.parametrize("seed", FEW)
 def test_some_random_joins(spark, seed):
     assert joinfuzz.run(spark, seed) in ("salt", "broadcast_head")

@@ -64,6 +64,7 @@ def check(df, seed, strategy="wrap"):
     return "split" if "strategy   wrap" in text else text.splitlines()[1]
 
 
+@pytest.mark.every(2)
 @pytest.mark.connect
 @pytest.mark.parametrize("seed", [31, 46])
 def test_a_few(facts, seed):

@@ -59,6 +59,7 @@ def check(df, seed):
     return "split" if "strategy   split" in text else text.splitlines()[1]
 
 
+@pytest.mark.every(2)
 @pytest.mark.connect
 @pytest.mark.parametrize("seed", [9, 44])
 def test_a_few(facts, seed):
