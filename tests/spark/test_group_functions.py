@@ -377,6 +377,7 @@ def test_sessions_of_authors(spark):
     assert "cut along v" in skewkit.explain(ours)
 
 
+@pytest.mark.slow
 def test_flights_by_carrier_and_day(spark):
     flights = real(spark, "flights13", 30_000)
 

@@ -168,7 +168,7 @@ def test_hot_keys_in_every_type_of_join(skewed, how, case):
     assert "salt" in skewkit.explain(joined)
 
 
-@pytest.mark.every(3)
+@pytest.mark.every(7)
 @pytest.mark.connect
 @pytest.mark.parametrize("how", KINDS)
 def test_both_sides_hot_in_every_type_of_join(skewed, how, adaptive):
@@ -271,7 +271,7 @@ def test_references_after_a_join_by_name(skewed, how, on, connect):
         assert_same_rows(pick(joined), pick(plain))
 
 
-@pytest.mark.every(2)
+@pytest.mark.every(5)
 @pytest.mark.parametrize("how", KINDS)
 def test_broadcast_head_in_every_type_of_join_that_can_have_it(skewed, how):
     for case in ("left", "right"):
@@ -307,7 +307,7 @@ def hot_partition(joined, n=8):
     return max(rows) / (sum(rows) / n)
 
 
-@pytest.mark.every(2)
+@pytest.mark.every(3)
 @pytest.mark.parametrize("how", ["full", "right", "left"])
 def test_no_task_gets_more_of_a_hot_key_than_its_part_of_all_rows(skewed, how):
     for case in CASES:
@@ -498,6 +498,7 @@ def test_any_profile_gives_the_same_rows(spark, facts, dimension, how, strategy)
         assert_same_rows(joined, expected)
 
 
+@pytest.mark.every(3)
 @pytest.mark.parametrize("partitions", [1, 2, 7, 100])
 def test_any_number_of_partitions_and_named_keys(facts, dimension, partitions):
     joined = skewkit.skew_join(facts, dimension, "k", "left", heavy=[0, 1, 999], partitions=partitions)

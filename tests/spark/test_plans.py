@@ -107,6 +107,7 @@ def test_explain_says_what_is_cut_by_what(facts):
     assert "hot partitions are cut along v: 0 into" in skewkit.explain(window(facts, "v").select(rn=F.row_number()))
 
 
+@pytest.mark.slow
 @pytest.mark.connect
 def test_a_session_without_lateral_aliases(spark, facts):
     """There each column that uses another one is selected after it."""

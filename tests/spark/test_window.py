@@ -217,6 +217,7 @@ def test_a_frame_that_may_differ_the_second_time_is_left_to_spark(skewed):
     assert "native: blocks read the frame more than once" in skewkit.explain(window)
 
 
+@pytest.mark.slow
 def test_blocks_are_sorted_by_radix_first_where_one_hot_key_is_most_of_the_rows(skewed):
     facts = skewed(2500, tail=60)
     hot = facts.where("k = 0 or v % 9 = 0").selectExpr("*", "cast(if(v % 7 = 0, null, v) as double) AS d")
