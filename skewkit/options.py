@@ -29,6 +29,7 @@ class Settings:
     broadcast_rows: int = _setting("broadcastRows", 100_000, "broadcast_head: most rows of the broadcast")
     broadcast_bytes: int = _setting("broadcastBytes", 64 << 20, "broadcast_head: most bytes of the broadcast")
     hash_join_rows: int = _setting("hashJoinRows", 2_000_000, "salt: most rows a partition to build a hash table of")
+    hash_join_bytes: int = _setting("hashJoinBytes", 128 << 20, "salt: most bytes a partition for a hash table")
     group_rows: int = _setting("groupRows", 1_000_000, "group functions with merge: most rows of a sub-group")
     group_bytes: int = _setting("groupBytes", 1 << 23, "group functions with merge: most Arrow bytes of a sub-group")
     sample_rows: int = _setting("sampleRows", 10_000, "skew_profile: rows to sample per partition of the plan")

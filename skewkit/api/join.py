@@ -6,13 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from pyspark.errors import (
-    ArithmeticException,
-    DateTimeException,
-    NumberFormatException,
-    PythonException,
-    SparkRuntimeException,
-)
+from pyspark import errors as spark_errors
 from pyspark.sql import Column, DataFrame
 
 from skewkit.api.common import (
@@ -25,7 +19,7 @@ from skewkit.api.common import (
     given_profile,
     settings_of,
 )
-from skewkit.api.joinchoice import Asked, decide, fits_a_hash_table
+from skewkit.api.joinchoice import Asked, decide
 from skewkit.api.joinkeys import join_keys, without_hopeless_rows
 from skewkit.api.joinsides import Sides
 from skewkit.errors import ArgumentError, ArgumentTypeError, UnsupportedError, nearest
@@ -38,7 +32,19 @@ from skewkit.spark.joining import broadcast_head, salted
 from skewkit.spark.joinsides import JoinKeys
 from skewkit.spark.seen import Seen
 
-_FAILED = (ArithmeticException, DateTimeException, NumberFormatException, PythonException, SparkRuntimeException)
+_FAILURES = (
+    "ArithmeticException",
+    "ArrayIndexOutOfBoundsException",
+    "DateTimeException",
+    "IllegalArgumentException",
+    "NumberFormatException",
+    "PythonException",
+    "SparkNoSuchElementException",
+    "SparkRuntimeException",
+    "SparkUpgradeException",
+    "UnsupportedOperationException",
+)
+_FAILED = tuple(getattr(spark_errors, name) for name in _FAILURES if hasattr(spark_errors, name))
 """What a job raises when a key cannot be computed, such as a cast of a text that is no number."""
 STRATEGIES = ("auto", "native", "broadcast_head", "salt")
 HOWS = {
@@ -90,7 +96,8 @@ def skew_join(
             the other side's rows of these keys, which reads both frames twice; `salt`: hot rows are spread and the
             other side's are copied.
         partitions: number of partitions n; the session's shuffle partitions if None.
-        heavy: hot keys that you know, as a list of values (tuples for composite keys); then nothing is profiled.
+        heavy: hot keys that you know, as a list of values (tuples for composite keys); then nothing is profiled. They
+            are taken to be hot in the frame that has more rows, as far as the optimizer knows, or in the left one.
         left_profile: profile of the left keys; without it one query profiles both sides.
         right_profile: profile of the right keys, used with `left_profile`. Without it `auto` does not broadcast, and
             `broadcast_head` profiles the right side; with it the rows to be broadcast are counted first.
@@ -143,10 +150,9 @@ def skew_join(
         return remember(native, Choice(title, "native", f"the keys could not be profiled: {first_line(error)}"))
     if choice.strategy == "native" or choice.join is None:
         return remember(native, choice)
-    hashed = fits_a_hash_table(choice.join, settings)
     if choice.head is not None:
-        return remember(broadcast_head(left, right, keys, choice.join, choice.head, shuffle_hash=hashed), choice)
-    return remember(salted(left, right, keys, choice.join, shuffle_hash=hashed, seen=dict(sides.named)), choice)
+        return remember(broadcast_head(left, right, keys, choice.join, choice.head, shuffle_hash=choice.hashed), choice)
+    return remember(salted(left, right, keys, choice.join, shuffle_hash=choice.hashed, seen=dict(sides.named)), choice)
 
 
 def _given_profiles(

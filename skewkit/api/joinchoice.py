@@ -14,6 +14,7 @@ from skewkit.plan.choice import Choice, JoinOptions, choose_join, cold_reason, h
 from skewkit.plan.grid import Grid
 from skewkit.plan.joinplan import Head, JoinPlan, join_plan
 from skewkit.plan.joinrules import SIDES, JoinRules, Side, opposite
+from skewkit.plan.price import Widths
 from skewkit.plan.profile import KeyProfile, every_key_once
 from skewkit.spark.compat import conf_reader
 from skewkit.spark.joining import rows_of
@@ -54,19 +55,22 @@ def decide(asked: Asked, sides: Sides, physical: str) -> Choice:
         return Choice(asked.title, "native", native)
     left, right = _profiles(asked, sides)
     scheme = "w_choices" if left.named else "wrap"
-    plan = join_plan(left, right, asked.partitions, asked.rules, null_safe=asked.keys.null_safe, scheme=scheme)
+    hot = _larger(asked, sides) if left.named else None
+    safe = asked.keys.null_safe
+    plan = join_plan(left, right, asked.partitions, asked.rules, null_safe=safe, scheme=scheme, hot=hot)
     chosen, reason = _strategy(asked, sides, plan, left, right)
     notes = (_adaptive(asked, sides, plan, physical), *stale_note(left, asked.partitions))
     # A look may know the heavy keys of a cold join by their hashes only: nothing to show.
     nameless = any(None in h.key for profile in (left, right) if profile is not None for h in profile.heavy)
     shown = (None, None) if nameless else (left, right)
-    choice = Choice(asked.title, chosen, reason, shown[0], plan.keys, plan, notes=notes, other=shown[1])
+    hashed = _fits_a_hash_table(plan, asked.settings, sides.memory(left, right))
+    choice = Choice(asked.title, chosen, reason, shown[0], plan.keys, plan, notes=notes, other=shown[1], hashed=hashed)
     if chosen != "broadcast_head":
         return choice
     head = plan.head(asked.settings.broadcast_rows)
     if head is None:
         raise UnsupportedError(f"broadcast_head is not possible in a {asked.rules.how} join; use 'salt'")
-    broken = _head_broken(asked, sides, head)
+    broken = _head_broken(asked, sides, head) or _nothing_to_broadcast(left, head)
     if broken is not None and not asked.auto:
         raise UnsupportedError(f"broadcast_head is not possible: {broken}; use 'salt'")
     if broken is not None:
@@ -81,19 +85,39 @@ def _head_broken(asked: Asked, sides: Sides, head: Head) -> str | None:
     if (asked.left if side == "left" else asked.right) is None:
         return None
     seen, keys = (sides.left, asked.keys.left) if side == "left" else (sides.right, asked.keys.right)
-    width = sides.widths.of(side)
+    width = sides.memory(asked.left, asked.right).of(side)
     most = min(asked.settings.broadcast_rows, int(asked.settings.broadcast_bytes / width))
     if rows_of(seen.frame, keys, head, most + 1) <= most:
         return None
     return f"the {side} side has more than {most:,} rows of the hot keys, which is not what its profile says"
 
 
-def fits_a_hash_table(plan: JoinPlan, settings: Settings) -> bool:
+def _nothing_to_broadcast(left: KeyProfile, head: Head) -> str | None:
+    """Return why no key that the user has named can be broadcast, or None."""
+    if not left.named or not left.heavy or head.keys.heavy:
+        return None
+    return "the keys that were named have too many rows on the right side, where they may be hot"
+
+
+def _larger(asked: Asked, sides: Sides) -> Side | None:
+    """Return the side that holds more rows, as far as the optimizer knows; named keys are hot there."""
+    keys = {"left": asked.keys.left, "right": asked.keys.right}
+    rows = {side: 1 if seen.once(keys[side].names) else seen.rows for side, seen in sides.named}
+    left, right = rows["left"], rows["right"]
+    if left is None or right is None or left == right:
+        return None
+    return "left" if left > right else "right"
+
+
+def _fits_a_hash_table(plan: JoinPlan, settings: Settings, memory: Widths) -> bool:
     """Return whether a shuffled hash join is faster than sorting, and its build side small enough: it cannot spill.
 
     In a full join Spark also has to remember which rows of a hash table were met, and takes no map of single ints.
     """
-    return plan.rules.how != "full" and plan.build_rows is not None and plan.build_rows <= settings.hash_join_rows
+    rows = plan.build_rows
+    if plan.rules.how == "full" or rows is None:
+        return False
+    return rows <= settings.hash_join_rows and rows * memory.of(plan.build) <= settings.hash_join_bytes
 
 
 def _without_a_job(asked: Asked, physical: str) -> str | None:
@@ -162,7 +186,9 @@ def _strategy(
         return asked.strategy, "asked for; " + hot_reason(plan.keys)
     if left.named:
         return "salt", "these keys were named as hot"
-    options = JoinOptions(sides.widths, fits_a_hash_table(plan, asked.settings), sides.no_broadcast)
+    memory = sides.memory(left, right)
+    hashed = _fits_a_hash_table(plan, asked.settings, memory)
+    options = JoinOptions(sides.widths, hashed, sides.no_broadcast, memory)
     chosen, reason = choose_join(plan, (left, right), asked.settings, options)
     gathered = None if chosen == "native" else _gathered(asked, sides, plan)
     return ("native", gathered) if gathered is not None else (chosen, reason)

@@ -47,6 +47,9 @@ def join_keys(left: DataFrame, right: DataFrame, on: Any) -> JoinKeys | str:
             return "a key is named twice"
         if len(set(parts)) < len(parts):
             return "a key is named twice"
+        for frame, side in ((left, "left"), (right, "right")):
+            if any(_times(frame, part) > 1 for part in parts):
+                return f"a key is in the {side} frame more than once, and Spark takes the first one"
         l_keys = find_keys(left, parts, what="left key", literal=True)
         r_keys = find_keys(right, parts, what="right key", literal=True)
         plain = JoinKeys(l_keys, r_keys, tuple(parts), list(parts), (False,) * len(parts))
@@ -61,6 +64,8 @@ def join_keys(left: DataFrame, right: DataFrame, on: Any) -> JoinKeys | str:
         else:
             equalities.append(equality)
     if not equalities:
+        if any(_shared(left, right, part) for part in residual):
+            return "both frames have the very columns of the condition; join by name, or rename the key on one side"
         return "the condition has no equality of a left and a right column that can be read"
     keys = JoinKeys(
         find_keys(left, [e.left for e in equalities], what="left key"),
@@ -71,6 +76,13 @@ def join_keys(left: DataFrame, right: DataFrame, on: Any) -> JoinKeys | str:
         reduce(lambda a, b: a & b, residual) if residual else None,
     )
     return _in_common_types(left, keys)
+
+
+def _times(df: DataFrame, name: str) -> int:
+    """Return how many columns of a frame a name means."""
+    sensitive = (conf_reader(df.sparkSession)("spark.sql.caseSensitive") or "false").lower() == "true"
+    names = df.columns if sensitive else [column.lower() for column in df.columns]
+    return names.count(name if sensitive else name.lower())
 
 
 _PADS_EARLY = "spark.sql.readSideCharPadding"
@@ -160,6 +172,12 @@ def _equality(left: DataFrame, right: DataFrame, condition: Column) -> _Equality
     if homes == [(False, True), (True, False)]:
         return _Equality(b, a, null_safe)
     return None
+
+
+def _shared(left: DataFrame, right: DataFrame, condition: Column) -> bool:
+    """Return whether a condition compares columns that both frames have, as a frame and its own aggregate do."""
+    sides = _compared(condition)
+    return sides is not None and all(_has(df, column) for df in (left, right) for column in sides[:2])
 
 
 def _has(df: DataFrame, column: Column) -> bool:

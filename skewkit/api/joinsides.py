@@ -8,6 +8,7 @@ from functools import cached_property
 from skewkit.errors import UnsupportedError
 from skewkit.plan.joinrules import SIDES, JoinRules, Side
 from skewkit.plan.price import Widths
+from skewkit.plan.profile import KeyProfile
 from skewkit.spark.compat import is_connect
 from skewkit.spark.joinsides import JoinKeys
 from skewkit.spark.seen import Seen
@@ -56,8 +57,13 @@ class Sides:
 
     @cached_property
     def widths(self) -> Widths:
-        """Bytes of a row of each side."""
+        """Bytes of a row of each side, as its types suggest."""
         return Widths(*(row_bytes(seen.frame.schema) for _, seen in self.named))
+
+    def memory(self, left: KeyProfile | None, right: KeyProfile | None) -> Widths:
+        """Return the bytes of a row of each side; more than its types suggest where its files are larger than that."""
+        pairs = zip(self.named, (left, right), strict=True)
+        return Widths(*(self.widths.of(side) * _times_larger(seen, profile) for (side, seen), profile in pairs))
 
     @cached_property
     def no_broadcast(self) -> str | None:
@@ -79,3 +85,10 @@ class Sides:
             raise UnsupportedError(
                 f"broadcast_head reads both sides twice, and the {side} side {reason}; cache() it first, or use 'salt'"
             )
+
+
+def _times_larger(seen: Seen, profile: KeyProfile | None) -> float:
+    """Return how many more rows the optimizer expects of a frame's files, by their bytes, than it has; 1 at least."""
+    if profile is None or profile.named or not seen.simple or seen.rows is None:
+        return 1.0
+    return max(1.0, seen.rows / max(1.0, profile.rows))

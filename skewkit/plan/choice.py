@@ -17,7 +17,8 @@ from skewkit.plan.profile import KeyProfile
 class Choice:
     """The chosen strategy with its reason, the profile and plan it rests on, and notes for the reader.
 
-    A join rests on two profiles, of its left side and, in `other`, of its right side.
+    A join rests on two profiles, of its left side and, in `other`, of its right side; `hashed` says whether one side
+    of a partition is small enough for a hash table.
     """
 
     operator: str
@@ -29,6 +30,7 @@ class Choice:
     head: Head | None = None
     notes: tuple[str, ...] = ()
     other: KeyProfile | None = None
+    hashed: bool = False
 
 
 def cold_reason(plan: KeyPlan, profile: KeyProfile, settings: Settings) -> str | None:
@@ -61,11 +63,15 @@ def hot_reason(plan: KeyPlan) -> str:
 
 @dataclass(frozen=True)
 class JoinOptions:
-    """What `auto` may choose from: `no_broadcast` says why there can be no broadcast, or None where there can."""
+    """What `auto` may choose from: `no_broadcast` says why there can be no broadcast, or None where there can.
+
+    `memory` is what a row takes in memory, where that is known better than from its types.
+    """
 
     widths: Widths
     hashed: bool
     no_broadcast: str | None
+    memory: Widths | None = None
 
 
 def choose_join(
@@ -99,6 +105,6 @@ def _no_head(plan: JoinPlan, head: Head | None, settings: Settings, options: Joi
         return f"the {side} side was not profiled, so nobody knows what a broadcast would hold"
     if not head.all:
         return f"the {side} side's rows of the hot keys may be too many"
-    if not broadcast_fits(head, options.widths, settings.broadcast_bytes):
+    if not broadcast_fits(head, options.memory or options.widths, settings.broadcast_bytes):
         return f"the {side} side's rows of the hot keys may be more than {settings.broadcast_bytes:,} bytes"
     return options.no_broadcast

@@ -132,7 +132,8 @@ class JoinPlan:
         for i, grid in enumerate(self.grids):
             mine, other = (grid.left_rows, grid.right_rows) if side == "left" else (grid.right_rows, grid.left_rows)
             most = grid.right_most if side == "left" else grid.left_most
-            if mine >= other and most is not None and total + most <= most_rows:
+            named = side == "left" and grid.left_most is None  # its rows were not counted
+            if (mine >= other or named) and most is not None and total + most <= most_rows:
                 chosen.append(i)
                 total += most
                 hot += mine
@@ -168,12 +169,14 @@ def join_plan(
     null_safe: Sequence[bool] | None = None,
     scheme: str = "wrap",
     epsilon: float = EPSILON,
+    hot: Side | None = None,
 ) -> JoinPlan:
     """Plan a salted join from the profiles of its sides.
 
     The work of a key is the rows it brings in and those that come out of it (`skewkit.plan.grid.work`). A key that a
     profile does not list is taken to have one row on that side, as a dimension has. `null_safe` says of each key
-    column whether null matches null in it.
+    column whether null matches null in it. `hot` says on which side the keys are hot that a user has named, if anybody
+    knows.
     """
     safe = tuple(null_safe or (False,) * len(left.keys))
     lefts, rights = _joinable(left, safe), _joinable(right, safe)
@@ -186,7 +189,7 @@ def join_plan(
     works = {h: work(a, b, pairs=pairs) for h, (a, b) in sizes.items()}
     mean = (sum(works.values()) + sum(tail) + spread) / partitions
     shapes = {
-        h: _named_shape(rules) if left.named else _shape(*sizes[h], mean, partitions, rules, pairs) for h in hashes
+        h: _named_shape(rules, hot) if left.named else _shape(*sizes[h], mean, partitions, rules, pairs) for h in hashes
     }
     native = KeyLoad(
         left.keys,
@@ -215,7 +218,8 @@ def join_plan(
 def _shape(a: float, b: float, mean: float, partitions: int, rules: JoinRules, pairs: bool) -> Shape:
     """Return how a key with `a` left and `b` right rows is cut, or that it stays whole."""
     if not pairs:
-        if rules.answers and b > a:
+        pieces = min(partitions, work(a, b, pairs=False) / mean + 1) if mean else 1
+        if rules.answers and (b > a or b * (pieces - 1) > a + b):
             return Shape("right")
         return Shape("left" if a >= b else "none")
     splits = tuple(side for side in SIDES if rules.copies(opposite(side)) != "never")
@@ -226,10 +230,15 @@ def _shape(a: float, b: float, mean: float, partitions: int, rules: JoinRules, p
     return Shape("none") if copied * (pieces - 1) > work(a, b) else shape
 
 
-def _named_shape(rules: JoinRules) -> Shape:
-    """Return how keys of unknown weight are cut: along a side whose counterpart may be copied, best freely."""
+def _named_shape(rules: JoinRules, hot: Side | None) -> Shape:
+    """Return how keys of unknown weight are cut: along the side `hot`, else one whose counterpart may be copied freely.
+
+    Along that other side, too, where rows of the counterpart may not be copied at all.
+    """
     if rules.how in ("semi", "anti"):
-        return Shape("left")
+        return Shape("right" if hot == "right" and rules.answers else "left")
+    if hot is not None and rules.copies(opposite(hot)) != "never":
+        return Shape(hot)
     for allowed in ("freely", "checked"):
         for side in SIDES:
             if rules.copies(opposite(side)) == allowed:

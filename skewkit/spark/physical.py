@@ -157,18 +157,28 @@ def is_computed(physical: str, name: str) -> bool:
     (True, False)
     >>> is_computed("Project [k#1, v#2 AS w#3]\n+- Project [k#1, (u#4 + 1) AS v#2]", "w")
     True
+    >>> is_computed("Project [k#1, if ((v#2 = 4)) null else v#2 AS w#3]", "w")
+    True
     """
     text = _uncached(physical)
-    made = [(each.group(1), set[str]()) for each in re.finditer(rf"(\S+) AS {re.escape(name)}#\d", text)]
+    made = [(source, set[str]()) for source in _sources(text, rf"{re.escape(name)}#\d")]
     while made:
         source, seen = made.pop()
-        plain = re.fullmatch(r"\[?\w+#(\d+)L?", source)
-        if plain is None:
+        if source is None:
             return True
-        if plain.group(1) not in seen:
-            below = re.finditer(rf"(\S+) AS [^,\[\]]*#{plain.group(1)}(?!\d)", text)
-            made += [(each.group(1), seen | {plain.group(1)}) for each in below]
+        if source not in seen:
+            below = _sources(text, rf"[^,\[\]]*#{source}(?!\d)")
+            made += [(each, seen | {source}) for each in below]
     return False
+
+
+def _sources(text: str, made: str) -> list[str | None]:
+    """Return, for each column `made`, the number of the one that it is another name of; None where it is computed.
+
+    Only a name that stands alone in its list is one: that of `if (a) b else c#1 AS d` does not.
+    """
+    found = re.finditer(rf"(?:(?:\[|, )\w+#(\d+)L?|.) AS {made}", text)
+    return [each.group(1) for each in found]
 
 
 def operators(physical: str) -> set[str]:

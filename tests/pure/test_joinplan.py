@@ -175,6 +175,37 @@ def test_named_keys_are_split_along_a_side_whose_counterpart_may_be_copied():
         sides_meet(plan)
 
 
+def test_named_keys_are_split_on_the_side_where_they_are_hot():
+    named = named_heavy(["k"], ["int"], [(5,)])
+    for how in KEPT:
+        for hot in SIDES:
+            (grid,) = join_plan(named, None, 8, JoinRules(how), scheme="w_choices", hot=hot).grids
+            assert len(grid.left if hot == "left" or grid.answered else grid.right) == 8, (how, hot)
+    (grid,) = join_plan(named, None, 8, JoinRules("left", residual=True), scheme="w_choices", hot="right").grids
+    assert grid.shape == (8, 1)
+
+
+def test_a_named_key_is_broadcast_however_few_rows_it_seems_to_have():
+    named, right = named_heavy(["k"], ["int"], [(5,)]), profile_of({5: 50.0}, 1e3)
+    head = join_plan(named, right, 8, JoinRules("inner"), scheme="w_choices").head(100)
+    assert [heavy.key for heavy in head.keys.heavy] == [(5,)]
+
+
+def test_a_semi_join_copies_no_more_rows_than_it_spreads():
+    both = profile_of({1: 1e6}, 1e6), profile_of({1: 9e5}, 1e6)
+    (grid,) = join_plan(*both, 32, JoinRules("semi")).grids
+    assert grid.answered
+    (grid,) = join_plan(profile_of({1: 1e6}, 1e6), profile_of({1: 1.0}, 1e6), 32, JoinRules("semi")).grids
+    assert not grid.answered
+
+
+def test_a_broadcast_of_wide_rows_keeps_to_its_budget():
+    left, right = profile_of({1: 1e6}, 1e6), profile_of({1: 5e4}, 1e5)
+    options = JoinOptions(Widths(), True, None, memory=Widths(right=1e5))
+    plan = join_plan(left, right, 32, JoinRules("inner"))
+    assert "67,108,864 bytes" in choose_join(plan, (left, right), Settings(), options)[1]
+
+
 OPTIONS = JoinOptions(Widths(), hashed=True, no_broadcast=None)
 CHOICES = {
     "native": (profile_of({}, 1e6), profile_of({}, 1e5), OPTIONS),

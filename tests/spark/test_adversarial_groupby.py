@@ -47,7 +47,7 @@ STRATEGIES = [
 ]
 
 
-@pytest.mark.every(5)
+@pytest.mark.every(7)
 @pytest.mark.parametrize(("strategy", "partitions"), STRATEGIES)
 def test_strategies_and_partitions(facts, strategy, partitions):
     ours = skew_groupby(facts, "k", strategy=strategy, partitions=partitions).agg(values(), F.avg("v"))
@@ -69,7 +69,7 @@ KEYS = {
 }
 
 
-@pytest.mark.every(5)
+@pytest.mark.every(7)
 @pytest.mark.parametrize("keys", KEYS)
 def test_keys(facts, keys):
     df = facts.selectExpr(*KEYS[keys], "v")
@@ -85,7 +85,7 @@ COLUMNS = {
 }
 
 
-@pytest.mark.every(2)
+@pytest.mark.every(3)
 @pytest.mark.parametrize("columns", COLUMNS)
 def test_key_columns(facts, columns):
     check(facts, COLUMNS[columns](), values(), F.count("v"))
@@ -122,7 +122,7 @@ AGGREGATES = {
 }
 
 
-@pytest.mark.every(4)
+@pytest.mark.every(7)
 @pytest.mark.parametrize("aggregates", AGGREGATES)
 def test_aggregates(facts, aggregates):
     check(facts, ["k"], *AGGREGATES[aggregates]())
@@ -137,7 +137,7 @@ def test_payloads_that_have_no_hash(spark):
         assert_same_rows(ours.select("k", F.size("x")), plain.select("k", F.size("x")))
 
 
-@pytest.mark.every(2)
+@pytest.mark.every(3)
 @pytest.mark.parametrize("function", ["collect_set", "collect_list"])
 def test_values_with_nulls_nan_and_zeros(facts, function):
     double = "CASE v % 4 WHEN 0 THEN double('NaN') WHEN 1 THEN -0.0D WHEN 2 THEN 0D END"
@@ -170,7 +170,7 @@ def test_sums_and_means_of_every_number(spark, ansi):
         check(df, ["k"], F.avg("e"), values())
 
 
-@pytest.mark.every(4)
+@pytest.mark.every(7)
 @pytest.mark.parametrize("shorthand", ["sum", "avg", "mean", "min", "max"])
 def test_shorthands(spark, facts, shorthand):
     for columns in ((), ("v",)):
@@ -193,7 +193,7 @@ FRAMES = {
 }
 
 
-@pytest.mark.every(3)
+@pytest.mark.every(5)
 @pytest.mark.parametrize("frame", FRAMES)
 def test_frames(facts, frame):
     check(FRAMES[frame](facts), ["k"], values(), F.count("v"))
@@ -208,7 +208,7 @@ HEAVY = {
 }
 
 
-@pytest.mark.every(3)
+@pytest.mark.every(5)
 @pytest.mark.parametrize("heavy", HEAVY)
 def test_named_keys_are_only_a_hint(facts, heavy):
     key, named = HEAVY[heavy]
@@ -283,7 +283,7 @@ FUNCTIONS = {
 }
 
 
-@pytest.mark.every(5)
+@pytest.mark.every(7)
 @pytest.mark.parametrize("merge", [None, lambda frame: frame], ids=["whole", "merged"])
 @pytest.mark.parametrize("function", FUNCTIONS)
 def test_group_functions(facts, function, merge):

@@ -12,7 +12,7 @@ from pyspark.sql import functions as F
 from skewkit import KeyProfile, SkewkitError, explain, skew_join, skew_profile
 from skewkit.errors import UnsupportedError
 from skewkit.spark.compat import explained
-from skewkit.testing import assert_same_rows
+from skewkit.testing import assert_same_rows, partition_rows
 from tests.helpers import conf
 
 HOT = "CASE WHEN id % 10 < 5 THEN 0 WHEN id % 10 < 7 THEN 1 ELSE id % 40 END"
@@ -65,7 +65,7 @@ KEY_TYPES = {
 }
 
 
-@pytest.mark.every(5)
+@pytest.mark.every(7)
 @pytest.mark.parametrize("key", KEY_TYPES)
 def test_key_types(spark, key):
     facts = spark.range(0, 200, 1, 3).selectExpr("id AS v", f"if(id % 23 = 0, NULL, {KEY_TYPES[key]}) AS k")
@@ -83,7 +83,7 @@ def test_types_have_the_same_names_in_python_and_in_spark(spark):
 NAMES = ["a.b", "x y", "t`k", "*", "Ünï", "_skew_hash", "_SKEW_R_KEY0", ""]
 
 
-@pytest.mark.every(3)
+@pytest.mark.every(5)
 @pytest.mark.parametrize("name", NAMES)
 def test_names_of_using_keys_are_taken_literally(facts, dims, name):
     check(facts.withColumnRenamed("k", name), dims.withColumnRenamed("k", name), name)
@@ -96,7 +96,7 @@ REFERENCES = {
 }
 
 
-@pytest.mark.every(5)
+@pytest.mark.every(7)
 @pytest.mark.parametrize("strategy", TREATED)
 @pytest.mark.parametrize("reference", REFERENCES)
 def test_references_after_a_join_by_name(facts, dims, reference, strategy):
@@ -113,7 +113,7 @@ CONDITIONS = {
 }
 
 
-@pytest.mark.every(3)
+@pytest.mark.every(5)
 @pytest.mark.parametrize("strategy", TREATED)
 @pytest.mark.parametrize("condition", CONDITIONS)
 def test_conditions(facts, dims, condition, strategy):
@@ -121,7 +121,7 @@ def test_conditions(facts, dims, condition, strategy):
     check(facts, dims, on, strategy=strategy, pick=lambda joined: joined.select(facts["x"], dims["x"], dims["k"]))
 
 
-@pytest.mark.every(2)
+@pytest.mark.every(3)
 @pytest.mark.parametrize("strategy", TREATED)
 def test_self_join_by_alias(facts, strategy):
     left, right = facts.alias("a"), facts.where("v < 60").alias("b")
@@ -129,7 +129,7 @@ def test_self_join_by_alias(facts, strategy):
     check(left, right, F.col("b.k") == F.col("a.k"), strategy=strategy, pick=lambda joined: joined.select(*columns))
 
 
-@pytest.mark.every(5)
+@pytest.mark.every(7)
 @pytest.mark.parametrize("on", [["k", "x"], ["s", "k", "x"], "K"], ids=str)
 @pytest.mark.parametrize("strategy", TREATED)
 def test_names_in_any_order_and_case(facts, dims, on, strategy):
@@ -161,7 +161,7 @@ FRAMES = {
 }
 
 
-@pytest.mark.every(4)
+@pytest.mark.every(7)
 @pytest.mark.parametrize("frames", FRAMES)
 def test_frames(facts, dims, frames):
     check(*FRAMES[frames](facts, dims), "k")
@@ -180,7 +180,7 @@ PROFILES = {
 }
 
 
-@pytest.mark.every(3)
+@pytest.mark.every(5)
 @pytest.mark.parametrize("profile", PROFILES)
 def test_a_profile_is_only_a_hint(facts, dims, profile):
     check(facts, dims, "k", left_profile=PROFILES[profile](facts))
@@ -201,7 +201,7 @@ def test_a_profile_that_promises_few_rows_does_not_make_a_huge_broadcast(spark, 
             skew_join(facts, many, "k", partitions=3, strategy="broadcast_head", **profiles)
 
 
-@pytest.mark.every(2)
+@pytest.mark.every(3)
 @pytest.mark.parametrize("heavy", [[0, 12345, None], [], ["0"], [0, 0.0]], ids=str)
 def test_named_keys_are_only_a_hint(facts, dims, heavy):
     check(facts, dims, "k", heavy=heavy)
@@ -249,7 +249,7 @@ FICKLE = {
 }
 
 
-@pytest.mark.every(2)
+@pytest.mark.every(3)
 @pytest.mark.parametrize("fickle", FICKLE)
 def test_keys_that_may_be_others_when_read_again_are_read_once(spark, dims, fickle):
     """EXPLAIN leaves out the columns from the 26th on, and what they are computed from."""
@@ -282,7 +282,7 @@ HASHED_AS_NULL = {
 }
 
 
-@pytest.mark.every(7)
+@pytest.mark.every(11)
 @pytest.mark.parametrize("how", ["left", "full", "anti"])
 @pytest.mark.parametrize("key", HASHED_AS_NULL)
 def test_nulls_beside_a_hot_key_of_their_hash(spark, key, how):
@@ -293,7 +293,7 @@ def test_nulls_beside_a_hot_key_of_their_hash(spark, key, how):
         check(left, right, "k", how)
 
 
-@pytest.mark.every(2)
+@pytest.mark.every(3)
 @pytest.mark.parametrize("how", ["left", "full", "anti"])
 def test_nulls_in_other_columns_have_one_hash(spark, how):
     right = spark.range(0, 120, 1, 2).selectExpr("id AS v", "if(id < 90, NULL, id) AS a", "if(id < 90, 5, id) AS b")
@@ -322,7 +322,7 @@ FOREIGN = {
 }
 
 
-@pytest.mark.every(3)
+@pytest.mark.every(5)
 @pytest.mark.connect
 @pytest.mark.parametrize("key", FOREIGN)
 def test_keys_that_python_cannot_have(facts, dims, key):
@@ -365,7 +365,7 @@ BAD = "if(id % 5 = 0, 'none', string(if(id % 3 > 0, 0, id))) AS k"
 """Some of these strings are no numbers, and an ANSI cast of them fails."""
 
 
-@pytest.mark.every(2)
+@pytest.mark.every(3)
 @pytest.mark.parametrize("how", ["inner", "right", "semi"])
 def test_rows_that_the_condition_alone_rules_out_are_left_out_first(spark, dims, how):
     texts = spark.range(0, 90, 1, 3).selectExpr("id AS v", BAD)
@@ -375,7 +375,7 @@ def test_rows_that_the_condition_alone_rules_out_are_left_out_first(spark, dims,
     assert "strategy   salt" in explain(skew_join(texts, dims, on, how, strategy="salt"))
 
 
-@pytest.mark.every(4)
+@pytest.mark.every(7)
 @pytest.mark.parametrize("how", KINDS)
 def test_conditions_on_one_side_alone(facts, dims, how):
     one_sided = [facts["v"] % 2 == 0, dims["w"] > 10, F.lit(True), facts["k"] == dims["k"]]
@@ -402,7 +402,7 @@ HIDDEN = {
 }
 
 
-@pytest.mark.every(5)
+@pytest.mark.every(7)
 @pytest.mark.parametrize("how", ["inner", "left", "right", "semi", "anti"])
 def test_the_key_that_does_not_show_after_the_hot_keys_were_broadcast(facts, dims, how):
     columns = ["nullif(v, -1) AS v", "k", "if(v > 3, x, NULL) AS x", "if(v > 3, s, NULL) AS s"]
@@ -417,7 +417,7 @@ def test_the_key_that_does_not_show_after_the_hot_keys_were_broadcast(facts, dim
         assert_same_rows(pick(joined[on], left, right), plain)
 
 
-@pytest.mark.every(2)
+@pytest.mark.every(3)
 @pytest.mark.connect
 @pytest.mark.parametrize("ambiguous", ["true", "false"])
 def test_frames_that_share_a_column_beside_the_key(spark, ambiguous):
@@ -429,7 +429,7 @@ def test_frames_that_share_a_column_beside_the_key(spark, ambiguous):
         assert_same_rows(joined, left.join(right, "k"))
 
 
-@pytest.mark.every(2)
+@pytest.mark.every(3)
 @pytest.mark.parametrize("how", ["inner", "left"])
 def test_the_salted_plan_shuffles_each_side_once(facts, dims, how):
     for on in ("k", facts["k"] == dims["k"]):
@@ -509,7 +509,7 @@ def test_struct_keys_of_many_fields_of_other_types(facts, dims):
     check(*frames, "k", "inner")
 
 
-@pytest.mark.every(2)
+@pytest.mark.every(3)
 @pytest.mark.connect
 @pytest.mark.parametrize("how", ["inner", "full", "anti"])
 def test_a_view_that_is_replaced_by_one_with_keys_of_another_type(facts, dims, how, connect):
@@ -558,3 +558,73 @@ def test_no_part_is_resolved_for_good_on_connect(facts, dims, connect):
 def test_types_are_asked_for_at_no_cost(facts, dims):
     joined = skew_join(facts, dims, "k", "full", strategy="salt", partitions=3)
     assert "typeof" not in explained(joined).partition("== Physical Plan ==")[2]
+
+
+def test_a_key_that_is_named_is_spread_where_it_is_hot(spark):
+    facts = spark.range(20_000).selectExpr("if(id % 2 = 0, 0, id % 90) AS k", "id AS v")
+    dims = spark.range(90).selectExpr("id AS k", "id AS w")
+    for how in ("inner", "left"):
+        joined = skew_join(dims, facts, "k", how, heavy=[0], partitions=8)
+        assert max(partition_rows(joined)) < 5_000
+        assert_same_rows(joined, dims.join(facts, "k", how))
+
+
+def test_a_named_key_with_several_rows_on_the_other_side_is_broadcast(spark):
+    facts = spark.range(2_000).selectExpr("if(id % 2 = 0, 0, id % 20) AS k", "id AS v")
+    dims = spark.range(40).selectExpr("id % 20 AS k", "id AS w")
+    assert check(facts, dims, "k", "inner", "broadcast_head", heavy=[0]) == 4_000
+    joined = skew_join(facts, dims, "k", strategy="broadcast_head", heavy=[0], partitions=3)
+    assert "BroadcastHashJoin" in explained(joined)
+    with (
+        pytest.raises(UnsupportedError, match="too many rows on the right side"),
+        conf(spark, "spark.skewkit.broadcastRows", "30"),
+    ):
+        skew_join(dims, facts, "k", strategy="broadcast_head", heavy=[0], partitions=3)
+
+
+@pytest.mark.connect
+def test_a_key_that_is_twice_in_a_frame_is_left_to_spark(spark):
+    a, b, c = (spark.range(30).selectExpr("id AS k", f"id * 2 AS {name}") for name in "xyz")
+    twice = a.join(b, a["k"] == b["k"])
+    for left, right in (
+        (twice, c),
+        (a.select("k", "k", "x"), c),
+        (a.withColumn("K2", F.col("k")).toDF("k", "x", "K"), c),
+    ):
+        assert_same_rows(skew_join(left, right, "k", partitions=3), left.join(right, "k"))
+        with pytest.raises(UnsupportedError, match="more than once, and Spark takes the first"):
+            skew_join(left, right, "k", strategy="salt")
+
+
+def test_a_column_that_fails_and_nobody_asks_for_is_no_salt(spark):
+    facts = spark.range(400).selectExpr("id % 2 AS k", "id AS v", "if(id = 4, id div 0, id) AS bad")
+    dims = spark.range(2).selectExpr("id AS k", "id AS w")
+    check(facts, dims, "k", pick=lambda joined: joined.select("k", "v", "w"), heavy=[0, 1])
+
+
+@pytest.mark.connect
+def test_a_key_that_fails_only_in_rows_that_are_not_asked_for_is_left_to_spark(spark):
+    facts = spark.range(400).selectExpr("id AS v", "if(id % 5 = 0, array(), array(if(id % 3 = 0, 7L, id))) AS a")
+    dims = spark.range(50).toDF("k")
+    with conf(spark, "spark.sql.ansi.enabled", "true"):
+        on = facts["a"][0] == dims["k"]
+        joined = skew_join(facts, dims, on, partitions=3)
+        assert_same_rows(joined.where("v % 5 != 0"), facts.join(dims, on).where("v % 5 != 0"))
+
+
+def test_a_condition_on_one_column_of_both_frames_says_what_to_do(spark, facts):
+    counts = facts.groupBy("k").count()
+    assert_same_rows(skew_join(facts, counts, facts["k"] == counts["k"]), facts.join(counts, facts["k"] == counts["k"]))
+    with pytest.raises(UnsupportedError, match="join by name, or rename the key"):
+        skew_join(facts, counts, facts["k"] == counts["k"], strategy="salt")
+
+
+def test_rows_that_are_wide_in_their_files_are_not_hashed(spark, tmp_path):
+    spark.range(2_000).selectExpr(
+        "id AS k", "concat_ws('', transform(sequence(1, 100), i -> uuid())) AS blob"
+    ).write.parquet(str(tmp_path / "wide"))
+    wide = spark.read.parquet(str(tmp_path / "wide"))
+    facts = spark.range(4_000).selectExpr("if(id % 2 = 0, 0, id % 2000) AS k", "id AS v")
+    for most, operator in (("134217728", "ShuffledHashJoin"), ("200000", "SortMergeJoin")):
+        with conf(spark, "spark.skewkit.hashJoinBytes", most):
+            assert operator in explained(skew_join(facts, wide, "k", strategy="salt", partitions=4))

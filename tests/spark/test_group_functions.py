@@ -53,7 +53,7 @@ FRAMES = {
 }
 
 
-@pytest.mark.every(5)
+@pytest.mark.every(7)
 @pytest.mark.connect
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("frame", FRAMES)
@@ -68,7 +68,7 @@ def test_hot_groups_in_parts(spark, facts, frame, kind):
     assert "maxBytesPerBatch=2147483647 saves that time" in skewkit.explain(ours)
 
 
-@pytest.mark.every(2)
+@pytest.mark.every(3)
 @pytest.mark.parametrize("frame", FRAMES)
 def test_without_adaptive_execution(spark, facts, frame):
     df, profile = FRAMES[frame][0](facts)
@@ -88,7 +88,7 @@ KEYS = {
 }
 
 
-@pytest.mark.every(3)
+@pytest.mark.every(5)
 @pytest.mark.parametrize("keys", KEYS)
 def test_keys(spark, keys):
     columns, by = KEYS[keys]
@@ -204,7 +204,7 @@ def joined_sessions(parts, gap):
 SESSIONS = "k bigint, start bigint, end bigint, events bigint"
 
 
-@pytest.mark.every(2)
+@pytest.mark.every(3)
 @pytest.mark.connect
 @pytest.mark.parametrize(
     ("frame", "aqe"), [("as it is", "true"), ("with a profile", "false"), ("behind a shuffle", "true")]
@@ -229,7 +229,7 @@ ORDERS = {
 }
 
 
-@pytest.mark.every(4)
+@pytest.mark.every(7)
 @pytest.mark.parametrize("order", ORDERS)
 def test_ranges_are_consecutive_and_merged_in_order(spark, order):
     by, key = ORDERS[order][0](), ORDERS[order][1]
@@ -278,7 +278,7 @@ def pairs(key, left, right):
     return pd.DataFrame({"k": [repr(key)], "l": [len(left)], "r": [len(right)], "s": [right["w"].sum()]})
 
 
-@pytest.mark.every(2)
+@pytest.mark.every(3)
 @pytest.mark.connect
 @pytest.mark.parametrize(("strategy", "aqe"), [("auto", "true"), ("dkg", "false"), ("native", "true")])
 def test_cogroups(spark, facts, strategy, aqe):
@@ -292,7 +292,7 @@ def test_cogroups(spark, facts, strategy, aqe):
     assert f"strategy   {'dkg' if strategy == 'auto' else strategy}" in skewkit.explain(ours)
 
 
-@pytest.mark.every(2)
+@pytest.mark.every(3)
 @pytest.mark.parametrize("hint", ["left", "both"])
 def test_cogroups_of_named_keys_add_no_exchange(facts, hint):
     left = skewkit.skew_groupby(facts, "k", "s", partitions=4, heavy=[(0, "1")])

@@ -43,7 +43,7 @@ def together(frame):
 SPREAD = "k bigint, n bigint, total bigint, top bigint"
 
 
-@pytest.mark.every(7)
+@pytest.mark.every(11)
 @pytest.mark.connect
 @pytest.mark.parametrize("strategy", ["auto", "native", *SCHEMES])
 def test_aggregates(facts, strategy, adaptive):
@@ -53,7 +53,7 @@ def test_aggregates(facts, strategy, adaptive):
         assert f"strategy   {strategy}" in skewkit.explain(grouped)
 
 
-@pytest.mark.every(5)
+@pytest.mark.every(7)
 @pytest.mark.connect
 @pytest.mark.parametrize("strategy", ["auto", "native", "wrap", "dkg"])
 @pytest.mark.parametrize("merge", [None, together], ids=["whole", "merge"])
@@ -106,7 +106,7 @@ def test_group_functions_keep_what_spark_gives_them(spark):
     assert assert_same_rows(ours, plain) == 400
 
 
-@pytest.mark.every(2)
+@pytest.mark.every(3)
 @pytest.mark.parametrize("strategy", ["auto", "wrap"])
 def test_positional_and_empty_results(facts, strategy):
     def positional(frame):
@@ -117,7 +117,7 @@ def test_positional_and_empty_results(facts, strategy):
     assert_same_rows(ours, plain)
 
 
-@pytest.mark.every(3)
+@pytest.mark.every(5)
 @pytest.mark.parametrize("strategy", ["auto", "wrap"])
 @pytest.mark.parametrize(
     ("shorthand", "columns"),
@@ -135,7 +135,7 @@ def test_what_spark_combines_itself_stays_native(facts):
     assert "Spark combines sum, count before the shuffle" in skewkit.explain(grouped)
 
 
-@pytest.mark.every(3)
+@pytest.mark.every(5)
 @pytest.mark.parametrize(
     ("expr", "reason"),
     [
@@ -168,7 +168,7 @@ def test_dicts_are_taken_as_spark_takes_them(facts):
         assert_same_rows(ours, facts.groupBy("k").agg(names), unordered=("collect_list(s)", "collect_set(s)"))
 
 
-@pytest.mark.every(4)
+@pytest.mark.every(7)
 @pytest.mark.parametrize(
     ("keys", "values"),
     [

@@ -31,7 +31,7 @@ def dimension(spark):
     return keys.unionAll(spark.range(2).selectExpr("cast(null as bigint) k", "'nobody' name")).repartition(3)
 
 
-@pytest.mark.every(5)
+@pytest.mark.every(7)
 @pytest.mark.connect
 @pytest.mark.parametrize("how", ["inner", "left"])
 @pytest.mark.parametrize("strategy", STRATEGIES)
@@ -40,7 +40,7 @@ def test_many_to_one(facts, dimension, how, strategy, adaptive):
     assert assert_same_rows(joined, facts.join(dimension, "k", how)) > 1000
 
 
-@pytest.mark.every(5)
+@pytest.mark.every(7)
 @pytest.mark.parametrize("how", ["inner", "left"])
 @pytest.mark.parametrize("strategy", ["auto", "salt"])
 def test_many_to_many_with_both_sides_hot(skewed, how, strategy, adaptive):
@@ -49,7 +49,7 @@ def test_many_to_many_with_both_sides_hot(skewed, how, strategy, adaptive):
     assert assert_same_rows(joined, left.join(right, ["k"], how)) > 50_000
 
 
-@pytest.mark.every(7)
+@pytest.mark.every(11)
 @pytest.mark.connect
 @pytest.mark.parametrize("how", ["inner", "left", pytest.param("full", marks=SLOW), "semi"])
 @pytest.mark.parametrize("on", [["t"], ["t", "k"]], ids=str)
@@ -78,7 +78,7 @@ def test_texts_of_one_value_in_two_keys(spark):
     assert assert_same_rows(joined, left.join(right, ["s", "d"])) > 100_000
 
 
-@pytest.mark.every(2)
+@pytest.mark.every(3)
 @pytest.mark.parametrize("strategy", ["auto", "salt"])
 def test_hot_on_the_right_only(facts, dimension, strategy):
     joined = skewkit.skew_join(dimension, facts, "k", "inner", strategy=strategy)
@@ -86,14 +86,14 @@ def test_hot_on_the_right_only(facts, dimension, strategy):
     assert_same_rows(skewkit.skew_join(dimension, facts, "k", "left"), dimension.join(facts, "k", "left"))
 
 
-@pytest.mark.every(4)
+@pytest.mark.every(7)
 @pytest.mark.parametrize("how", ALIASES)
 def test_aliases_of_how(facts, dimension, how):
     joined = skewkit.skew_join(facts, dimension, "k", how)
     assert_same_rows(joined, facts.join(dimension, "k", how))
 
 
-@pytest.mark.every(2)
+@pytest.mark.every(3)
 @pytest.mark.parametrize("strategy", ["broadcast_head", "salt"])
 def test_composite_keys_with_partial_nulls(skewed, strategy):
     left = skewed(3000).withColumn("s", F.when(F.col("v") % 5 > 0, F.col("s")))
@@ -103,7 +103,7 @@ def test_composite_keys_with_partial_nulls(skewed, strategy):
         assert_same_rows(joined, left.join(right, ["s", "k"], how))
 
 
-@pytest.mark.every(3)
+@pytest.mark.every(5)
 @pytest.mark.connect
 @pytest.mark.parametrize("strategy", ["auto", "broadcast_head", "salt"])
 def test_by_condition_columns_and_references_stay(facts, dimension, strategy, connect):
@@ -119,7 +119,7 @@ def test_by_condition_columns_and_references_stay(facts, dimension, strategy, co
         )
 
 
-@pytest.mark.every(2)
+@pytest.mark.every(3)
 @pytest.mark.connect
 @pytest.mark.parametrize("strategy", ["broadcast_head", "salt"])
 def test_self_join_by_alias(facts, strategy):
@@ -129,7 +129,7 @@ def test_self_join_by_alias(facts, strategy):
     assert_same_rows(joined, a.join(b, on, "inner").select("a.k", "b.v", "a.s"))
 
 
-@pytest.mark.every(2)
+@pytest.mark.every(3)
 @pytest.mark.parametrize("strategy", ["auto", "native"])
 def test_conditions_without_an_equality_are_left_to_spark(facts, dimension, strategy):
     right = dimension.withColumnRenamed("k", "key")
@@ -158,7 +158,7 @@ def hot_frames(skewed, case):
 CASES = ["left", "left, absent right", "right", "right, absent left"]
 
 
-@pytest.mark.every(7)
+@pytest.mark.every(11)
 @pytest.mark.parametrize("how", KINDS)
 @pytest.mark.parametrize("case", CASES)
 def test_hot_keys_in_every_type_of_join(skewed, how, case):
@@ -168,7 +168,7 @@ def test_hot_keys_in_every_type_of_join(skewed, how, case):
     assert "salt" in skewkit.explain(joined)
 
 
-@pytest.mark.every(7)
+@pytest.mark.every(11)
 @pytest.mark.connect
 @pytest.mark.parametrize("how", KINDS)
 def test_both_sides_hot_in_every_type_of_join(skewed, how, adaptive):
@@ -177,7 +177,7 @@ def test_both_sides_hot_in_every_type_of_join(skewed, how, adaptive):
     assert_same_rows(joined, left.join(right, "k", how))
 
 
-@pytest.mark.every(5)
+@pytest.mark.every(7)
 @pytest.mark.parametrize("how", KINDS)
 @pytest.mark.parametrize("case", ["left, absent right", "right, absent left"])
 def test_a_profile_that_is_wrong_about_presence_changes_no_row(skewed, how, case):
@@ -197,7 +197,7 @@ CONDITIONS = {
 }
 
 
-@pytest.mark.every(7)
+@pytest.mark.every(11)
 @pytest.mark.parametrize("how", KINDS)
 @pytest.mark.parametrize("condition", CONDITIONS)
 @pytest.mark.parametrize("case", ["both", pytest.param("left", marks=SLOW), pytest.param("right", marks=SLOW)])
@@ -236,7 +236,7 @@ TYPES = {
 }
 
 
-@pytest.mark.every(5)
+@pytest.mark.every(7)
 @pytest.mark.parametrize("ansi", ["true", pytest.param("false", marks=SLOW)])
 @pytest.mark.parametrize("how", ["inner", "full"])
 @pytest.mark.parametrize("types", TYPES)
@@ -250,7 +250,7 @@ def test_keys_of_different_types_are_compared_as_spark_does(spark, skewed, types
         assert_same_rows(joined, left.join(right, on, how))
 
 
-@pytest.mark.every(5)
+@pytest.mark.every(7)
 @pytest.mark.connect
 @pytest.mark.parametrize("how", ["full", "inner", "left", "right"])
 @pytest.mark.parametrize("on", [pytest.param("k", marks=SLOW), ["x", "k"]], ids=str)
@@ -271,7 +271,7 @@ def test_references_after_a_join_by_name(skewed, how, on, connect):
         assert_same_rows(pick(joined), pick(plain))
 
 
-@pytest.mark.every(5)
+@pytest.mark.every(7)
 @pytest.mark.parametrize("how", KINDS)
 def test_broadcast_head_in_every_type_of_join_that_can_have_it(skewed, how):
     for case in ("left", "right"):
@@ -284,7 +284,7 @@ def test_broadcast_head_in_every_type_of_join_that_can_have_it(skewed, how):
         assert_same_rows(joined, left.join(right, "k", how))
 
 
-@pytest.mark.every(3)
+@pytest.mark.every(5)
 @pytest.mark.parametrize("how", KINDS)
 def test_the_salted_plan_of_every_type_of_join(spark, tmp_path, how):
     """Each side is shuffled once; a look-up is a broadcast; no salt is random and nothing runs in Python."""
@@ -307,7 +307,7 @@ def hot_partition(joined, n=8):
     return max(rows) / (sum(rows) / n)
 
 
-@pytest.mark.every(3)
+@pytest.mark.every(5)
 @pytest.mark.parametrize("how", ["full", "right", "left"])
 def test_no_task_gets_more_of_a_hot_key_than_its_part_of_all_rows(skewed, how):
     for case in CASES:
@@ -333,7 +333,7 @@ SHAPES = {
 }
 
 
-@pytest.mark.every(5)
+@pytest.mark.every(7)
 @pytest.mark.parametrize("how", ["inner", "full"])
 @pytest.mark.parametrize("shape", SHAPES)
 def test_shapes_that_adaptive_execution_never_splits(facts, dimension, shape, how):
@@ -363,7 +363,7 @@ FOLLOWED_BY = {
 }
 
 
-@pytest.mark.every(3)
+@pytest.mark.every(5)
 @pytest.mark.parametrize("follows", FOLLOWED_BY)
 def test_joins_that_something_by_the_same_key_follows(facts, dimension, adaptive, follows):
     """Plain Spark goes on with the partitions of such a join; ours have other partitions, and the same rows."""
@@ -407,7 +407,7 @@ SQL = {
 }
 
 
-@pytest.mark.every(4)
+@pytest.mark.every(7)
 @pytest.mark.connect
 @pytest.mark.parametrize("on", SQL)
 def test_conditions_in_sql(facts, dimension, on):
@@ -433,7 +433,7 @@ def test_column_order_and_duplicate_names(facts, dimension):
     assert_same_rows(skewkit.skew_join(doubled, dimension, "k", strategy="salt"), doubled.join(dimension, "k"))
 
 
-@pytest.mark.every(2)
+@pytest.mark.every(3)
 @pytest.mark.parametrize("how", ["left", "right"])
 def test_keys_stay_themselves_beside_columns_that_share_a_name(skewed, how):
     left, right = skewed(300).select("v", "v", "k").alias("a"), skewed(300).selectExpr("v AS w", "k").alias("b")
@@ -451,7 +451,7 @@ def test_helper_names_do_not_clash(facts, dimension):
         assert_same_rows(joined, left.join(right, "k", "left"))
 
 
-@pytest.mark.every(5)
+@pytest.mark.every(7)
 @pytest.mark.parametrize(("how", "strategy"), [("inner", "salt"), ("left", "salt"), ("left", "broadcast_head")])
 @pytest.mark.parametrize(
     "key",
@@ -485,7 +485,7 @@ def test_integers_of_different_width(facts, dimension):
         assert_same_rows(skewkit.skew_join(narrow, facts, "k", strategy="salt"), narrow.join(facts, "k"))
 
 
-@pytest.mark.every(3)
+@pytest.mark.every(5)
 @pytest.mark.parametrize("how", ["inner", "left"])
 @pytest.mark.parametrize("strategy", ["salt", "broadcast_head"])
 def test_any_profile_gives_the_same_rows(spark, facts, dimension, how, strategy):
@@ -498,7 +498,7 @@ def test_any_profile_gives_the_same_rows(spark, facts, dimension, how, strategy)
         assert_same_rows(joined, expected)
 
 
-@pytest.mark.every(3)
+@pytest.mark.every(5)
 @pytest.mark.parametrize("partitions", [1, 2, 7, 100])
 def test_any_number_of_partitions_and_named_keys(facts, dimension, partitions):
     joined = skewkit.skew_join(facts, dimension, "k", "left", heavy=[0, 1, 999], partitions=partitions)

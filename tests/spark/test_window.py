@@ -61,7 +61,7 @@ def sums(x="v"):
     }
 
 
-@pytest.mark.every(5)
+@pytest.mark.every(7)
 @pytest.mark.connect
 @pytest.mark.parametrize("strategy", ["auto", "native", "split"])
 def test_running_functions(facts, strategy, adaptive):
@@ -87,7 +87,7 @@ ORDERS = {
 }
 
 
-@pytest.mark.every(5)
+@pytest.mark.every(7)
 @pytest.mark.connect
 @pytest.mark.parametrize("order", ORDERS)
 def test_orders(facts, order):
@@ -104,7 +104,7 @@ KEYS = {
 }
 
 
-@pytest.mark.every(4)
+@pytest.mark.every(7)
 @pytest.mark.parametrize("keys", KEYS)
 def test_keys(facts, keys):
     df = facts.selectExpr(
@@ -118,7 +118,7 @@ def test_keys(facts, keys):
     check(df, KEYS[keys](), ["v"], {"rn": F.row_number(), **ranks(), **sums()})
 
 
-@pytest.mark.every(4)
+@pytest.mark.every(7)
 @pytest.mark.connect
 @pytest.mark.parametrize("x", ["v", "i", "d", "e"])
 def test_whole_partitions(facts, x):
@@ -126,7 +126,7 @@ def test_whole_partitions(facts, x):
     check(facts, ["k"], ["tied"], {"total": F.sum(x), "most": F.max(x)}, ("rowsBetween", *UNB))
 
 
-@pytest.mark.every(5)
+@pytest.mark.every(7)
 @pytest.mark.connect
 @pytest.mark.parametrize("kind", ["rowsBetween", "rangeBetween"])
 @pytest.mark.parametrize("bounds", [(UNB[0], NOW), (NOW, UNB[1]), UNB], ids=["running", "backwards", "whole"])
@@ -158,7 +158,7 @@ def test_values_of_other_rows(facts, order):
     check(facts, ["k"], [order], unique if order == "v" else {k: f for k, f in ties.items() if k != "sd"})
 
 
-@pytest.mark.every(4)
+@pytest.mark.every(7)
 @pytest.mark.parametrize("bounds", [(NOW, UNB[1]), UNB, (UNB[0], 3), (-3, UNB[1])], ids=str)
 def test_values_under_infinite_frames(facts, bounds):
     functions = {
@@ -187,7 +187,7 @@ FRAMES = {
 }
 
 
-@pytest.mark.every(5)
+@pytest.mark.every(7)
 @pytest.mark.connect
 @pytest.mark.parametrize("descending", [False, pytest.param(True, marks=pytest.mark.slow)], ids=["asc", "desc"])
 @pytest.mark.parametrize("frame", FRAMES)
@@ -200,7 +200,7 @@ def test_finite_frames(facts, frame, descending):
     check(facts, ["k"], by, functions, tuple(bounds))
 
 
-@pytest.mark.every(2)
+@pytest.mark.every(3)
 @pytest.mark.parametrize("bounds", [(UNB[0], 2), (-2, UNB[1])], ids=str)
 def test_half_infinite_frames_of_values(facts, bounds):
     check(facts, ["k"], [F.desc("tied")], {**sums(), "first": F.min("s")}, ("rangeBetween", *bounds))
@@ -256,14 +256,14 @@ def test_two_names_that_differ_in_case_are_refused(facts):
         skewkit.skew_window(facts, "k", "v").select(total=F.sum("v"), Total=F.max("v"))
 
 
-@pytest.mark.every(3)
+@pytest.mark.every(5)
 @pytest.mark.parametrize("order", [["v"], ["tied"], None])
 def test_all_rows_as_one_partition(facts, order):
     functions = {**sums(), **(ranks() if order else {})}
     check(facts, [], order, functions)
 
 
-@pytest.mark.every(2)
+@pytest.mark.every(3)
 @pytest.mark.parametrize("order", [["v"], None])
 def test_a_constant_has_no_deviation(facts, order):
     x = F.when(F.col("v") % 3 > 0, 0.1)
@@ -286,7 +286,7 @@ def test_functions_of_finite_frames_keep_their_constants(facts):
     check(facts, ["k"], ["i"], functions, ("rangeBetween", -3, 2))
 
 
-@pytest.mark.every(2)
+@pytest.mark.every(3)
 @pytest.mark.connect
 @pytest.mark.parametrize("value", ["if(v % 2 = 0, 0.0D, -0.0D)", "if(v % 2 = 0, 'a', 'A') COLLATE UTF8_LCASE"])
 def test_of_equal_values_later_frames_take_the_first(facts, value):
