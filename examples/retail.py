@@ -2,7 +2,7 @@
 
 The real data is UCI Online Retail (CC BY 4.0), 541,909 lines of a British web shop: 91 % of them from the United
 Kingdom, 25 % without a customer. Set SKEWKIT_DATA to a folder with `retail_lines.parquet`,
-`retail_dim_customer.parquet` and `retail_dim_stock.parquet`.
+`retail_dim_customer.parquet` and `retail_dim_stock.parquet`, SKEWKIT_DEMO_ROWS to a number of lines.
 """
 
 import os
@@ -18,10 +18,14 @@ DEFAULT_FOLDER = Path(__file__).parents[2] / "shared" / "data"
 def read(spark: SparkSession, rows: int | None = None) -> tuple[dict[str, DataFrame], str]:
     """Return the three tables and a sentence that says where they come from."""
     folder = Path(os.environ.get("SKEWKIT_DATA", DEFAULT_FOLDER))
+    rows = rows or int(os.environ.get("SKEWKIT_DEMO_ROWS", "0"))
     if (folder / "retail_lines.parquet").is_file():
         tables = {name: spark.read.parquet(str(folder / f"{file}.parquet")) for name, file in TABLES.items()}
-        return tables, "UCI Online Retail, real order lines (CC BY 4.0)"
-    rows = rows or int(os.environ.get("SKEWKIT_DEMO_ROWS", "200000"))
+        if not rows:
+            return tables, "UCI Online Retail, real order lines (CC BY 4.0)"
+        first = tables | {"lines": tables["lines"].limit(rows)}
+        return first, f"UCI Online Retail, the first {rows:,} of the real order lines (CC BY 4.0)"
+    rows = rows or 200_000
     return made_up(spark, rows), f"made-up data of the same shape ({rows:,} lines), as the real files are not here"
 
 

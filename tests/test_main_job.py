@@ -44,8 +44,9 @@ def run_job(folder: Path, *arguments: str, **environment: str) -> str:
 
 
 @pytest.mark.delta
-def test_on_a_classic_session(tmp_path):
-    printed = run_job(tmp_path)
+@pytest.mark.parametrize("rows", ["80000", pytest.param("0", marks=pytest.mark.slow)])
+def test_on_a_classic_session(tmp_path, rows):
+    printed = run_job(tmp_path, SKEWKIT_DEMO_ROWS=rows)
     assert [step for step in STEPS if step not in printed] == []
     assert printed.count("rows as plain Spark") == 5
     assert (tmp_path / "revenue" / "_delta_log").is_dir()
