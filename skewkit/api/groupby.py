@@ -25,6 +25,7 @@ from skewkit.errors import ArgumentError, UnsupportedError
 from skewkit.plan.profile import KeyProfile
 from skewkit.plan.rehash import rehashed
 from skewkit.plan.schemes import SCHEMES
+from skewkit.spark.frames import remember
 from skewkit.spark.keys import find_keys, quoted
 
 
@@ -226,6 +227,10 @@ class SkewGroupedData:
             raise UnsupportedError("applyInArrow needs Spark 4.0 or later; use applyInPandas")
         return apply_function(self._group, Functions(func, schema, merge, order_by, arrow=True))
 
+    def pivot(self, pivot_col: str, values: list[Any] | None = None) -> GroupedData:
+        """Return plain Spark's groups with a pivot: it combines before the shuffle, and a hot key costs nothing."""
+        return self._group.df.groupBy(*self._group.keys.columns).pivot(pivot_col, values)
+
     def cogroup(self, other: SkewGroupedData) -> SkewCogroupedData:
         """Pair the groups of two frames by key, for `applyInPandas`; the keys pair by position, as in PySpark."""
         return SkewCogroupedData(*cogrouped(self._group, getattr(other, "_group", other)))
@@ -236,8 +241,8 @@ class SkewGroupedData:
         numeric = [f.name for f in self._group.df.schema.fields if isinstance(f.dataType, NumericType)]
         if not columns and not numeric:
             raise ArgumentError(f"{name}() found no numeric column; name the columns")
-        named = native.columns[len(self._group.keys.names) :]
         arguments = columns or [quoted(column) for column in numeric]
+        named = native.columns[-len(arguments) :]  # a session may leave out the keys
         return self.agg(*(function(x).alias(n) for x, n in zip(arguments, named, strict=True)))
 
 
@@ -265,3 +270,15 @@ class SkewCogroupedData:
             ArgumentError: Spark cannot read the schema.
         """
         return apply_cogroup(self._left, self._right, func, schema)
+
+    def applyInArrow(self, func: Callable[..., Any], schema: StructType | str) -> DataFrame:
+        """Run a function of two Arrow tables on every pair of groups; plain Spark does it, hot groups are not placed.
+
+        Raises:
+            UnsupportedError: this Spark has no `applyInArrow` (it came with 4.0).
+        """
+        if not hasattr(GroupedData, "applyInArrow"):
+            raise UnsupportedError("applyInArrow needs Spark 4.0 or later; use applyInPandas")
+        left, right = (side.df.groupBy(*side.keys.columns) for side in (self._left, self._right))
+        native = analysed(lambda: left.cogroup(right).applyInArrow(func, schema))
+        return remember(native, self._left.native("pairs of Arrow groups are not placed; use applyInPandas"))

@@ -170,7 +170,9 @@ def _shift(name: str, call: WindowCall) -> WindowSplit | str:
     if call.ignore_nulls:
         return f"{name} that ignores nulls may look past any number of blocks"
     k = call.offset if name == "lag" else -call.offset
-    default = "{x1}" if len(call.types) > 1 else "null"
+    default = "null"
+    if len(call.types) > 1:  # Spark makes it one of the column's type
+        default = "{x1}" if call.types[0] == call.types[1] else f"cast({{x1}} as {call.types[0]})"
     local = Local(f"{name}({{x}}, {call.offset}, {default})")
     if k == 0:
         return WindowSplit((local,), (), "{l0}")

@@ -94,9 +94,13 @@ def _read(column: Column, known: Container[str], udfs: Sequence[Udf]) -> Reading
     inner = [_read(child, known, udfs) for child in node.children]
     if node.kind == "call" and not any(part.calls for part in inner):
         raise NotUnderstood(f"{node.name} is not in the split table")
-    if name == "struct" and any(node_of(child).name.lower() in known for child in node.children):
-        raise NotUnderstood("a struct names its fields after the aggregates in it; give them an alias")
+    if name in _NAMES_FIELDS and any(node_of(child).name.lower() in known for child in node.children):
+        raise NotUnderstood(f"{name} names its fields after the aggregates in it; give them an alias")
     return Reading(tuple(call for part in inner for call in part.calls), _rebuilt(node, inner))
+
+
+_NAMES_FIELDS = ("struct", "arrays_zip")
+"""Functions that name the fields of their result after the columns that they are given, and number what is none."""
 
 
 def _shown(column: Column, most: int = 60) -> str:
@@ -123,7 +127,7 @@ def _rebuilt(node: Node, inner: Sequence[Reading]) -> Callable[[Names], Column]:
 def _call(node: Node, name: str) -> AggregateCall:
     children = [node_of(child) for child in node.children]
     kinds = [child.kind for child in children]
-    if kinds == ["star"] and name == "count" and not node.distinct:
+    if kinds == ["star"] and name == "count" and not node.distinct and not children[0].name:
         return AggregateCall(name, (), (), False, lambda names: F.count(F.lit(1)))
     if "star" in kinds:
         raise NotUnderstood(f"{node.name} of a star is several columns")

@@ -17,7 +17,8 @@ class Node:
     """The outermost step of a Column's expression, with what it is applied to.
 
     `kind` is `call` (a function by name), `wrap` (a cast, a CASE, a field or item of something), `alias`, `column`,
-    `star`, `constant`, `sql` (a string given to `F.expr`) or `other`.
+    `star` (named if it is that of a struct), `constant`, `sql` (a string given to `F.expr`) or `other`. A lambda that
+    reads nothing but its own variables is a constant, else a column.
     """
 
     kind: str
@@ -88,7 +89,8 @@ def read_call(column: Column) -> Call | None:
         node, alias = node_of(node.children[0]), node.name
     if node.kind != "call":
         return None
-    star = node.name.lower() == "count" and [node_of(child).kind for child in node.children] == ["star"]
+    children = [node_of(child) for child in node.children] if node.name.lower() == "count" else []
+    star = [(child.kind, child.name) for child in children] == [("star", "")]
     return Call(node.name, () if star else node.children, node.distinct, alias)
 
 
@@ -177,11 +179,14 @@ def _classic_udf_arguments(column: Any, udf: Any) -> tuple[Column, ...] | None:
 _LEAVES = {
     "UnresolvedAttribute": "column",
     "ColumnReference": "column",
-    "UnresolvedStar": "star",
     "Literal": "constant",
     "LiteralExpression": "constant",
-    "LambdaFunction": "constant",
+    "UnresolvedNamedLambdaVariable": "constant",
 }
+
+
+def _lambda(body: Column) -> Node:
+    return Node("constant" if is_constant(body) else "column")
 
 
 def _connect_node(column: Any) -> Node:
@@ -194,6 +199,10 @@ def _connect_node(column: Any) -> Node:
     kind = type(expression).__name__
     if kind == "SQLExpression":
         return Node("sql", expression._expr)
+    if kind == "LambdaFunction":
+        return _lambda(make(expression._function))
+    if kind == "UnresolvedStar":
+        return Node("star", expression._unparsed_target or "")
     plain = kind == "ColumnReference" and expression._plan_id is None
     return Node(_LEAVES.get(kind, "other"), str(expression._unparsed_identifier) if plain else "")
 
@@ -225,5 +234,9 @@ def _classic_node(column: Any) -> Node:
         )
     if kind == "SqlExpression":
         return Node("sql", node.expression())
+    if kind == "LambdaFunction":
+        return _lambda(python_column(java_column(node.function())))
+    if kind == "UnresolvedStar":
+        return Node("star", node.unparsedTarget().get() if node.unparsedTarget().isDefined() else "")
     plain = kind == "UnresolvedAttribute" and node.planId().isEmpty()
     return Node(_LEAVES.get(kind, "other"), node.sql() if plain else "")

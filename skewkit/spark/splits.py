@@ -252,7 +252,7 @@ def split_of(call: AggregateCall, types: list[DataType]) -> Split:
     if split.by_value and not types:  # a constant: there is one value
         return WHOLE
     names = [type_.simpleString() for type_ in types]
-    if call.name in ("sum", "avg", "mean") and names[:1] and names[0] not in _PLAIN_NUMBERS:
+    if call.name in ("sum", "avg", "mean") and (not names or names[0] not in _PLAIN_NUMBERS):
         return COMBINED
     if call.name == "sum" and names[:1] == ["bigint"]:
         return _LONG_SUM

@@ -19,7 +19,7 @@ _TYPED = frozenset(("date", "timestamp", "interval"))
 _KEYWORDS = ("as", "case", "when", "then", "else", "end", "and", "or", "not", "in", "is", "between", "like", "div")
 _TYPES = ("tinyint", "smallint", "int", "integer", "bigint", "long", "float", "double", "decimal", "string", "boolean")
 _WORDS = _LITERALS | _TYPED | {*_KEYWORDS, *_TYPES, "distinct", "binary"}
-_NOT_HERE = frozenset(("select", "over", "ignore", "respect", "from", "struct", "->", "=>", "?", ":"))
+_NOT_HERE = frozenset(("select", "over", "ignore", "respect", "from", "struct", "arrays_zip", "->", "=>", "?", ":"))
 _LEFT_TO_SPARK = "is left to Spark"
 
 

@@ -40,8 +40,8 @@ class Part:
 
     @property
     def whole(self) -> Column:
-        """The function itself, over what its arguments are called here."""
-        return self.function.column if self.here == self.arguments else rebuilt(self.function, self.here)
+        """The function itself, over what its arguments are called here; `*` among them is not that of the blocks."""
+        return rebuilt(self.function, self.here) if self.here else self.function.column
 
     @property
     def locals(self) -> list[Local]:

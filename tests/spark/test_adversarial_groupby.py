@@ -2,6 +2,10 @@
 
 import datetime as dt
 import decimal
+import os
+import subprocess
+import sys
+from pathlib import Path
 
 import pandas as pd
 import pytest
@@ -14,6 +18,7 @@ from skewkit.errors import SchemaError
 from skewkit.testing import assert_same_rows
 from tests.helpers import conf
 
+ROOT = Path(__file__).parents[2]
 HOT = "CASE WHEN id % 10 < 6 THEN 0 WHEN id % 10 = 9 THEN NULL ELSE id % 50 END"
 
 
@@ -411,3 +416,80 @@ def test_a_view_that_is_replaced_by_one_of_other_types(facts, connect, to):
             ours.collect()
     else:
         assert_same_rows(ours, plain)
+
+
+TRAPS = {
+    "a constant of decimals": lambda: F.expr("sum(1.0) / count(v)").alias("x"),
+    "a mean of a constant": lambda: F.expr("concat(avg(2.5), '')").alias("x"),
+    "a key in a lambda": lambda: F.array_sort(F.transform(F.collect_set("v"), lambda x: x + F.col("k1"))).alias("x"),
+    "names of zipped fields": lambda: F.to_json(F.arrays_zip(F.collect_set("k2"), F.array(F.lit(1)))).alias("x"),
+    "names of zipped fields in SQL": lambda: F.expr("to_json(arrays_zip(collect_set(k2), array(1)))").alias("x"),
+    "the fields of a struct": lambda: F.count("st.*").alias("x"),
+}
+
+
+@pytest.mark.connect
+@pytest.mark.parametrize("trap", TRAPS)
+def test_expressions_that_mean_something_else_over_partial_results(spark, trap):
+    df = spark.range(0, 300, 1, 3).selectExpr(
+        "id % 3 AS k1",
+        "100 + if(id % 10 < 7, 0, id % 7) AS k2",
+        "id AS v",
+        "named_struct('a', nullif(id % 3, 0), 'b', id) AS st",
+    )
+    check(df, ("k1", "k2"), TRAPS[trap](), F.collect_set("v").alias("vs"))
+
+
+def test_a_session_that_leaves_out_the_keys(spark, facts):
+    with conf(spark, "spark.sql.retainGroupColumns", "false"):
+        sums = skew_groupby(facts, "k").sum("v"), facts.groupBy("k").sum("v")
+        most = skew_groupby(facts, "k").max(), facts.groupBy("k").max()
+    for ours, plain in (sums, most):
+        assert_same_rows(ours, plain)
+
+
+@pytest.mark.connect
+def test_a_pivot_is_plain_sparks(facts):
+    assert_same_rows(skew_groupby(facts, "k").pivot("s").sum("v"), facts.groupBy("k").pivot("s").sum("v"))
+    both = skew_groupby(facts, "k").pivot("s", ["1", "2"]).count()
+    assert_same_rows(both, facts.groupBy("k").pivot("s", ["1", "2"]).count())
+
+
+def test_pairs_of_arrow_groups_are_plain_sparks(facts):
+    def left_rows(left, right):
+        return left.select(["k", "v"]).slice(0, right.num_rows)
+
+    ours = skew_groupby(facts, "k").cogroup(skew_groupby(facts, "k")).applyInArrow(left_rows, "k bigint, v bigint")
+    assert "pairs of Arrow groups are not placed" in explain(ours)
+    assert ours.count() == facts.count()
+
+
+ZONED = """
+import pandas as pd
+from pyspark.sql import functions as F
+from skewkit import skew_groupby
+from skewkit.testing import local_session
+
+def latest(frame):
+    return pd.DataFrame({"k": frame["k"].iloc[:1], "t": [frame["t"].max()]})
+
+spark = local_session()
+df = spark.range(900).selectExpr("if(id % 10 < 8, 0, id) k", "timestamp'2024-06-01 12:00:00' t")
+grouped = skew_groupby(df, "k", strategy="wrap", partitions=3)
+ours = grouped.applyInPandas(latest, "k bigint, t timestamp", merge=lambda parts: parts.iloc[[0]])
+print(spark.conf.get("spark.sql.session.timeZone"), ours.select(F.col("t").cast("string")).distinct().collect())
+"""
+
+
+def test_the_time_zone_of_a_session_that_sets_none(tmp_path):
+    job = subprocess.run(
+        [sys.executable, "-c", ZONED],
+        capture_output=True,
+        text=True,
+        timeout=280,
+        cwd=tmp_path,
+        env={**os.environ, "TZ": "America/New_York", "PYSPARK_PYTHON": sys.executable, "PYTHONPATH": str(ROOT)},
+        check=False,
+    )
+    assert "[Row(t='2024-06-01 12:00:00')]" in job.stdout, job.stderr[-2000:]
+    assert job.stdout.startswith("America/New_York")

@@ -331,3 +331,35 @@ def test_a_view_that_is_replaced_by_one_of_other_types(facts, connect):
             ours.collect()
     else:
         assert_same_rows(ours, native)
+
+
+DEFAULTS = {
+    "a double for a long": (9007199254740993, "bigint", 0.0),
+    "a number for a text": ("a", "string", 0),
+    "a double for a decimal": ("12345678901234567890.1", "decimal(38,6)", 0.0),
+    "a null": ("7", "bigint", None),
+}
+
+
+@pytest.mark.parametrize("default", DEFAULTS)
+def test_a_default_of_another_type_is_made_one_of_the_column(facts, default):
+    value, type_, other = DEFAULTS[default]
+    df = facts.select("k", "v", F.lit(value).cast(type_).alias("x"))
+    check(df, ["k"], ["v"], {"back": F.lag("x", 1, other), "on": F.lead("x", 2, other)})
+
+
+@pytest.mark.parametrize("frame", [("rangeBetween", -2, 2), ("rowsBetween", -3, 1)], ids=str)
+def test_a_star_and_a_lambda_are_of_the_row_and_not_of_the_blocks(facts, frame):
+    df = facts.select("k", "v", "i")
+    functions = {"star": F.max(F.hash("*"))}
+    check(df, ["k"], ["v"], functions, frame)
+    functions = {"lambda": F.count_if(F.exists(F.array(F.lit(1), F.lit(5)), lambda e: e == F.col("i")))}
+    ours = getattr(skewkit.skew_window(df, "k", "v", strategy="split", partitions=4), frame[0])(*frame[1:])
+    assert_same_rows(ours.select(**functions), plain(df, ["k"], ["v"], functions, frame))
+
+
+def test_the_fields_of_a_struct_are_no_star(facts):
+    df = facts.selectExpr("k", "v", "named_struct('a', tied, 'b', d) AS st")
+    functions = {"n": F.count("st.*")}
+    ours = skewkit.skew_window(df, "k", "v", strategy="split", partitions=4).select(**functions)
+    assert_same_rows(ours, plain(df, ["k"], ["v"], functions))
