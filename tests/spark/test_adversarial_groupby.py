@@ -481,6 +481,7 @@ print(spark.conf.get("spark.sql.session.timeZone"), ours.select(F.col("t").cast(
 """
 
 
+@pytest.mark.slow
 def test_the_time_zone_of_a_session_that_sets_none(tmp_path):
     job = subprocess.run(
         [sys.executable, "-c", ZONED],
