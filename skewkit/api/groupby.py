@@ -228,7 +228,13 @@ class SkewGroupedData:
         return apply_function(self._group, Functions(func, schema, merge, order_by, arrow=True))
 
     def pivot(self, pivot_col: str, values: list[Any] | None = None) -> GroupedData:
-        """Return plain Spark's groups with a pivot: it combines before the shuffle, and a hot key costs nothing."""
+        """Return plain Spark's groups with a pivot, whatever is hot in them; it combines sums and counts early.
+
+        Raises:
+            UnsupportedError: a strategy was asked for.
+        """
+        if self._group.strategy not in ("auto", "native"):
+            raise UnsupportedError(f"strategy {self._group.strategy!r} is not possible with a pivot; use 'auto'")
         return self._group.df.groupBy(*self._group.keys.columns).pivot(pivot_col, values)
 
     def cogroup(self, other: SkewGroupedData) -> SkewCogroupedData:

@@ -97,7 +97,8 @@ def skew_join(
             other side's are copied.
         partitions: number of partitions n; the session's shuffle partitions if None.
         heavy: hot keys that you know, as a list of values (tuples for composite keys); then nothing is profiled. They
-            are taken to be hot in the frame that has more rows, as far as the optimizer knows, or in the left one.
+            are taken to be hot in the frame that surely has more rows, as far as the optimizer knows, else in the left
+            one (in a right join the right one).
         left_profile: profile of the left keys; without it one query profiles both sides.
         right_profile: profile of the right keys, used with `left_profile`. Without it `auto` does not broadcast, and
             `broadcast_head` profiles the right side; with it the rows to be broadcast are counted first.

@@ -26,6 +26,10 @@ _LOW = 4.0
 """The optimizer's guess of rows goes by compressed bytes and may be so many times too small."""
 
 
+_SURELY = 10
+"""A guess of rows is right within a factor of ten or so."""
+
+
 @dataclass(frozen=True)
 class Asked:
     """What the user asked for: the strategy, the keys, and the profiles that were given, if any."""
@@ -70,7 +74,7 @@ def decide(asked: Asked, sides: Sides, physical: str) -> Choice:
     head = plan.head(asked.settings.broadcast_rows)
     if head is None:
         raise UnsupportedError(f"broadcast_head is not possible in a {asked.rules.how} join; use 'salt'")
-    broken = _head_broken(asked, sides, head) or _nothing_to_broadcast(left, head)
+    broken = _nothing_to_broadcast(left, head) or _head_broken(asked, sides, head)
     if broken is not None and not asked.auto:
         raise UnsupportedError(f"broadcast_head is not possible: {broken}; use 'salt'")
     if broken is not None:
@@ -96,15 +100,20 @@ def _nothing_to_broadcast(left: KeyProfile, head: Head) -> str | None:
     """Return why no key that the user has named can be broadcast, or None."""
     if not left.named or not left.heavy or head.keys.heavy:
         return None
+    if head.side == "right":
+        return "the left side would be broadcast, and nobody knows how many rows the keys that were named have there"
     return "the keys that were named have too many rows on the right side, where they may be hot"
 
 
 def _larger(asked: Asked, sides: Sides) -> Side | None:
-    """Return the side that holds more rows, as far as the optimizer knows; named keys are hot there."""
+    """Return the side that surely holds more rows, as far as the optimizer knows; named keys are hot there."""
     keys = {"left": asked.keys.left, "right": asked.keys.right}
     rows = {side: 1 if seen.once(keys[side].names) else seen.rows for side, seen in sides.named}
     left, right = rows["left"], rows["right"]
     if left is None or right is None or left == right:
+        return None
+    counted = all(seen.rows_are_counted for _, seen in sides.named)
+    if not counted and max(left, right) < _SURELY * min(left, right):
         return None
     return "left" if left > right else "right"
 

@@ -48,7 +48,7 @@ def join_keys(left: DataFrame, right: DataFrame, on: Any) -> JoinKeys | str:
         if len(set(parts)) < len(parts):
             return "a key is named twice"
         for frame, side in ((left, "left"), (right, "right")):
-            if any(_times(frame, part) > 1 for part in parts):
+            if _any_twice(frame, parts):
                 return f"a key is in the {side} frame more than once, and Spark takes the first one"
         l_keys = find_keys(left, parts, what="left key", literal=True)
         r_keys = find_keys(right, parts, what="right key", literal=True)
@@ -78,11 +78,14 @@ def join_keys(left: DataFrame, right: DataFrame, on: Any) -> JoinKeys | str:
     return _in_common_types(left, keys)
 
 
-def _times(df: DataFrame, name: str) -> int:
-    """Return how many columns of a frame a name means."""
-    sensitive = (conf_reader(df.sparkSession)("spark.sql.caseSensitive") or "false").lower() == "true"
-    names = df.columns if sensitive else [column.lower() for column in df.columns]
-    return names.count(name if sensitive else name.lower())
+def _any_twice(df: DataFrame, names: Sequence[str]) -> bool:
+    """Return whether one of these names means several columns of a frame."""
+    columns = df.columns
+    lower = [column.lower() for column in columns]
+    twice = [name for name in names if lower.count(name.lower()) > 1]
+    if not twice or any(columns.count(name) > 1 for name in twice):
+        return bool(twice)
+    return (conf_reader(df.sparkSession)("spark.sql.caseSensitive") or "false").lower() != "true"
 
 
 _PADS_EARLY = "spark.sql.readSideCharPadding"

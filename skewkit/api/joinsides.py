@@ -61,7 +61,7 @@ class Sides:
         return Widths(*(row_bytes(seen.frame.schema) for _, seen in self.named))
 
     def memory(self, left: KeyProfile | None, right: KeyProfile | None) -> Widths:
-        """Return the bytes of a row of each side; more than its types suggest where its files are larger than that."""
+        """Return the bytes of a row of each side; more than its types suggest where it is files that are larger."""
         pairs = zip(self.named, (left, right), strict=True)
         return Widths(*(self.widths.of(side) * _times_larger(seen, profile) for (side, seen), profile in pairs))
 
@@ -89,6 +89,6 @@ class Sides:
 
 def _times_larger(seen: Seen, profile: KeyProfile | None) -> float:
     """Return how many more rows the optimizer expects of a frame's files, by their bytes, than it has; 1 at least."""
-    if profile is None or profile.named or not seen.simple or seen.rows is None:
+    if profile is None or profile.named or seen.rows is None or not seen.as_stored:
         return 1.0
     return max(1.0, seen.rows / max(1.0, profile.rows))

@@ -56,10 +56,14 @@ class AggregateCall:
 
 @dataclass(frozen=True)
 class Reading:
-    """The aggregate calls in a Column, and the Column's value over columns of these names that hold their results."""
+    """The aggregate calls in a Column, and the Column's value over columns of these names that hold their results.
+
+    `bare` says that it is a call and nothing around it.
+    """
 
     calls: tuple[AggregateCall, ...]
     finish: Callable[[Names], Column]
+    bare: bool = False
 
 
 def read_aggregates(column: Column, known: Container[str], udfs: Sequence[Udf] = ()) -> Reading | str:
@@ -74,15 +78,16 @@ def _read(column: Column, known: Container[str], udfs: Sequence[Udf]) -> Reading
     for udf in udfs:
         arguments = udf_arguments(column, udf)
         if arguments is not None:
-            return Reading((_udf_call(udf, arguments),), lambda names: F.col(quoted(names[0])))
+            return Reading((_udf_call(udf, arguments),), lambda names: F.col(quoted(names[0])), bare=True)
     node = node_of(column)
     name = node.name.lower()
     if node.kind == "call" and name in known:
         call = _call(node, name)
-        return Reading((call,), lambda names: F.col(quoted(names[0])))
+        return Reading((call,), lambda names: F.col(quoted(names[0])), bare=True)
     if node.kind == "sql":
         text = read_sql(node.name, known)
-        return Reading(tuple(map(_sql_call, text.calls)), lambda names: F.expr(text.finish(names)))
+        bare = len(text.calls) == 1 and text.finish(["x"]).strip("` ()\n\t") == "x"
+        return Reading(tuple(map(_sql_call, text.calls)), lambda names: F.expr(text.finish(names)), bare)
     if node.kind == "constant":
         return Reading((), lambda names: column)
     if node.kind == "other":
@@ -94,7 +99,7 @@ def _read(column: Column, known: Container[str], udfs: Sequence[Udf]) -> Reading
     inner = [_read(child, known, udfs) for child in node.children]
     if node.kind == "call" and not any(part.calls for part in inner):
         raise NotUnderstood(f"{node.name} is not in the split table")
-    if name in _NAMES_FIELDS and any(node_of(child).name.lower() in known for child in node.children):
+    if name in _NAMES_FIELDS and any(part.bare for part in inner):
         raise NotUnderstood(f"{name} names its fields after the aggregates in it; give them an alias")
     return Reading(tuple(call for part in inner for call in part.calls), _rebuilt(node, inner))
 

@@ -159,6 +159,8 @@ def is_computed(physical: str, name: str) -> bool:
     True
     >>> is_computed("Project [k#1, if ((v#2 = 4)) null else v#2 AS w#3]", "w")
     True
+    >>> is_computed("Project [k#1, the v#2 AS w#3]", "w"), is_computed("Project [k#1, NOT v#2 AS w#3]", "w")
+    (False, True)
     """
     text = _uncached(physical)
     made = [(source, set[str]()) for source in _sources(text, rf"{re.escape(name)}#\d")]
@@ -177,7 +179,7 @@ def _sources(text: str, made: str) -> list[str | None]:
 
     Only a name that stands alone in its list is one: that of `if (a) b else c#1 AS d` does not.
     """
-    found = re.finditer(rf"(?:(?:\[|, )\w+#(\d+)L?|.) AS {made}", text)
+    found = re.finditer(rf"(?:(?:\[|, )(?!NOT |-|~)[^,\[\]()#]+#(\d+)L?|.) AS {made}", text)
     return [each.group(1) for each in found]
 
 

@@ -20,10 +20,11 @@ from skewkit.spark.physical import (
     is_parsed,
     is_positioned,
     is_simple,
+    operators,
     placed_by,
     unsafe_to_read_twice,
 )
-from skewkit.spark.size import guess_rows
+from skewkit.spark.size import guess_rows, rows_are_counted, source_columns
 
 
 @dataclass(frozen=True)
@@ -44,6 +45,17 @@ class Seen:
     def rows(self) -> int | None:
         """Rows that the frame's sources hold, as far as the optimizer knows."""
         return guess_rows(self._text)
+
+    @property
+    def rows_are_counted(self) -> bool:
+        """Whether `rows` is what the sources say, and no guess by their bytes."""
+        return rows_are_counted(self._text)
+
+    @property
+    def as_stored(self) -> bool:
+        """Whether the frame is files as they are: all of their rows and columns."""
+        plain = self.simple and not operators(self.physical) & {"Filter", "Project"}
+        return plain and source_columns(self._text) == len(self.frame.columns)
 
     @property
     def physical(self) -> str:

@@ -23,13 +23,8 @@ def guess_rows(explained: str) -> int | None:
     >>> guess_rows("+- Range (0, 1000, step=1, splits=Some(2)), Statistics(sizeInBytes=7.8 KiB, rowCount=1.00E+3)")
     1000
     """
-    logical = explained.partition("== Physical Plan ==")[0]
-    lines = [line for line in logical.splitlines() if _SIZE.search(line)]
-    depths = [len(line) - len(line.lstrip(" :+-")) for line in lines]
-    total = 0
-    for i, line in enumerate(lines):
-        if i + 1 < len(lines) and depths[i + 1] > depths[i]:
-            continue
+    total, lines = 0, _sources(explained)
+    for line in lines:
         found = _SIZE.search(line)
         if found is None:
             continue
@@ -42,6 +37,24 @@ def guess_rows(explained: str) -> int | None:
             return None
         total += int(count / (_ROW_BYTES + _COLUMN_BYTES * _columns(line)))
     return total if lines else None
+
+
+def rows_are_counted(explained: str) -> bool:
+    """Return whether the sources of a plan say how many rows they hold, so that nobody has to guess."""
+    return all("rowCount=" in line for line in _sources(explained))
+
+
+def source_columns(explained: str) -> int:
+    """Return how many columns the sources of a plan have, be they read or not."""
+    return sum(map(_columns, _sources(explained)))
+
+
+def _sources(explained: str) -> list[str]:
+    """Return the lines of a plan that have no other below them."""
+    logical = explained.partition("== Physical Plan ==")[0]
+    lines = [line for line in logical.splitlines() if _SIZE.search(line)]
+    depths = [len(line) - len(line.lstrip(" :+-")) for line in lines]
+    return [line for line, depth, below in zip(lines, depths, [*depths[1:], -1], strict=False) if below <= depth]
 
 
 def _columns(line: str) -> int:

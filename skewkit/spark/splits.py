@@ -12,7 +12,7 @@ joined in by the key. Functions that Spark combines have partials here, too, whe
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -21,7 +21,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import DataType
 
 from skewkit.spark.calls import AggregateCall
-from skewkit.spark.columns import udf_like
+from skewkit.spark.columns import node_of, read_literal, udf_like
 from skewkit.spark.keys import has_fixed_hash
 
 
@@ -252,7 +252,7 @@ def split_of(call: AggregateCall, types: list[DataType]) -> Split:
     if split.by_value and not types:  # a constant: there is one value
         return WHOLE
     names = [type_.simpleString() for type_ in types]
-    if call.name in ("sum", "avg", "mean") and (not names or names[0] not in _PLAIN_NUMBERS):
+    if call.name in ("sum", "avg", "mean") and not _adds_plain_numbers(call, names):
         return COMBINED
     if call.name == "sum" and names[:1] == ["bigint"]:
         return _LONG_SUM
@@ -263,6 +263,16 @@ def split_of(call: AggregateCall, types: list[DataType]) -> Split:
     if call.name == "mode" and any(part in str(names) for part in ("float", "double", "interval", "binary")):
         return WHOLE
     return split
+
+
+def _adds_plain_numbers(call: AggregateCall, types: Sequence[str]) -> bool:
+    """Return whether a call adds up whole numbers or floats; a constant has no type here and is looked at."""
+    if types:
+        return types[0] in _PLAIN_NUMBERS
+    literal, node = read_literal(call.arguments[0]), node_of(call.arguments[0])
+    if literal is not None:
+        return isinstance(literal[0], int) and not isinstance(literal[0], bool)
+    return node.kind == "sql" and node.name.strip().isdigit()
 
 
 def split_of_udf(udf: Callable[..., Column], merge: Callable[..., Any]) -> Split:

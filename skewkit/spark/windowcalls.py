@@ -9,7 +9,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from skewkit.plan.windowsplit import FUNCTIONS, RANKING, SHIFTS, VALUES, WindowCall, plain_name
-from skewkit.spark.columns import is_constant, read_call, read_literal, unread_because
+from skewkit.spark.columns import is_constant, node_of, read_call, read_literal, unread_because
 from skewkit.spark.keys import Names, quoted
 from skewkit.spark.ordering import plain_name as column_name
 
@@ -94,4 +94,7 @@ def rebuilt(function: Function, arguments: tuple[str, ...]) -> Column:
     """Return the function over columns that hold its arguments under other names; literals stay literals."""
     names = {id(column): name for column, name in zip(function.arguments, arguments, strict=True)}
     columns = [F.col(quoted(names[id(c)])) if id(c) in names else c for c in function.all]
-    return F.call_function(function.call.name, *columns)
+    node = node_of(function.column)
+    if node.kind == "alias":
+        node = node_of(node.children[0])
+    return node.over(columns) if node.over is not None else F.call_function(function.call.name, *columns)

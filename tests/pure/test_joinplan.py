@@ -191,7 +191,7 @@ def test_a_named_key_is_broadcast_however_few_rows_it_seems_to_have():
     assert [heavy.key for heavy in head.keys.heavy] == [(5,)]
 
 
-def test_a_semi_join_copies_no_more_rows_than_it_spreads():
+def test_a_semi_join_is_answered_by_the_look_up_where_copies_would_be_more_than_its_rows():
     both = profile_of({1: 1e6}, 1e6), profile_of({1: 9e5}, 1e6)
     (grid,) = join_plan(*both, 32, JoinRules("semi")).grids
     assert grid.answered

@@ -424,6 +424,10 @@ TRAPS = {
     "a key in a lambda": lambda: F.array_sort(F.transform(F.collect_set("v"), lambda x: x + F.col("k1"))).alias("x"),
     "names of zipped fields": lambda: F.to_json(F.arrays_zip(F.collect_set("k2"), F.array(F.lit(1)))).alias("x"),
     "names of zipped fields in SQL": lambda: F.expr("to_json(arrays_zip(collect_set(k2), array(1)))").alias("x"),
+    "names of fields from SQL": lambda: F.to_json(F.struct(F.expr("collect_set(k2)"))).alias("x"),
+    "names of zipped fields from SQL": lambda: F.to_json(
+        F.arrays_zip(F.expr("collect_set(k2)"), F.array(F.lit(1)))
+    ).alias("x"),
     "the fields of a struct": lambda: F.count("st.*").alias("x"),
 }
 
@@ -440,6 +444,14 @@ def test_expressions_that_mean_something_else_over_partial_results(spark, trap):
     check(df, ("k1", "k2"), TRAPS[trap](), F.collect_set("v").alias("vs"))
 
 
+def test_a_struct_of_aggregates_with_names_of_their_own_is_split(facts):
+    named = F.struct(F.max("v").alias("max"), F.expr("collect_set(v) AS vs")).alias("x")
+    ours = skew_groupby(facts, "k", strategy="wrap", partitions=3).agg(named)
+    assert "strategy   wrap" in explain(ours)
+    picked = [frame.selectExpr("k", "x.max", "x.vs") for frame in (ours, facts.groupBy("k").agg(named))]
+    assert_same_rows(*picked, unordered=("vs",))
+
+
 def test_a_session_that_leaves_out_the_keys(spark, facts):
     with conf(spark, "spark.sql.retainGroupColumns", "false"):
         sums = skew_groupby(facts, "k").sum("v"), facts.groupBy("k").sum("v")
@@ -453,6 +465,8 @@ def test_a_pivot_is_plain_sparks(facts):
     assert_same_rows(skew_groupby(facts, "k").pivot("s").sum("v"), facts.groupBy("k").pivot("s").sum("v"))
     both = skew_groupby(facts, "k").pivot("s", ["1", "2"]).count()
     assert_same_rows(both, facts.groupBy("k").pivot("s", ["1", "2"]).count())
+    with pytest.raises(SkewkitError, match="not possible with a pivot"):
+        skew_groupby(facts, "k", strategy="wrap").pivot("s")
 
 
 def test_pairs_of_arrow_groups_are_plain_sparks(facts):

@@ -12,6 +12,7 @@ from pyspark.sql import functions as F
 from skewkit import KeyProfile, SkewkitError, explain, skew_join, skew_profile
 from skewkit.errors import UnsupportedError
 from skewkit.spark.compat import explained
+from skewkit.spark.seen import Seen
 from skewkit.testing import assert_same_rows, partition_rows
 from tests.helpers import conf
 
@@ -628,3 +629,19 @@ def test_rows_that_are_wide_in_their_files_are_not_hashed(spark, tmp_path):
     for most, operator in (("134217728", "ShuffledHashJoin"), ("200000", "SortMergeJoin")):
         with conf(spark, "spark.skewkit.hashJoinBytes", most):
             assert operator in explained(skew_join(facts, wide, "k", strategy="salt", partitions=4))
+
+
+def test_a_named_key_is_broadcast_to_the_left_frame_only(spark):
+    facts = spark.range(2_000).selectExpr("if(id % 2 = 0, 0, id % 20) AS k", "id AS v")
+    dims = spark.range(20).selectExpr("id AS k", "id AS w")
+    with pytest.raises(UnsupportedError, match="nobody knows how many rows the keys that were named have there"):
+        skew_join(dims, facts, "k", "right", strategy="broadcast_head", heavy=[0], partitions=3)
+
+
+def test_rows_of_files_that_are_filtered_or_read_in_part_are_as_wide_as_their_types(spark, tmp_path):
+    spark.range(2_000).selectExpr(
+        "id AS k", "concat_ws('', transform(sequence(1, 100), i -> uuid())) AS blob"
+    ).write.parquet(str(tmp_path / "wide"))
+    wide = spark.read.parquet(str(tmp_path / "wide"))
+    for frame, stored in ((wide, True), (wide.where("k < 9"), False), (wide.select("k"), False)):
+        assert Seen(frame).as_stored == stored
