@@ -5,14 +5,15 @@ What a Column says is read in `skewkit.spark.columns`.
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Callable
-from threading import Lock
+from threading import Lock, get_ident
 from typing import Any
 
 import numpy as np
 import pyspark
-from pyspark.errors import PySparkException
+from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import Column, DataFrame, SparkSession
 
 VERSION = tuple(int(part) for part in pyspark.__version__.split(".")[:2])
@@ -62,6 +63,35 @@ def tasks_at_a_time(spark: SparkSession) -> int | None:
     """
     found = re.search(r"splits=Some\((\d+)\)|splits=(\d+)", explained(spark.range(1)))
     return int(found.group(1) or found.group(2)) if found else None
+
+
+def resolves(df: DataFrame, column: Column | str) -> bool:
+    """Return whether a frame has this column, a hidden one too; PySpark's own log does not hear of it.
+
+    >>> resolves(spark.range(1), "id"), resolves(spark.range(1), "_metadata")
+    (True, False)
+    """
+    logger, thread = _query_log(), get_ident()
+
+    def of_others(record: logging.LogRecord) -> bool:
+        return record.thread != thread
+
+    logger.addFilter(of_others)
+    try:
+        return bool(df.select(column).columns)
+    except AnalysisException:
+        return False
+    finally:
+        logger.removeFilter(of_others)
+
+
+def _query_log() -> logging.Logger:
+    """Return the logger that PySpark names a failed query in (Spark 4.0 and later), of PySpark's own class."""
+    if VERSION < (4, 0):
+        return logging.getLogger(__name__)
+    from pyspark.logger import PySparkLogger
+
+    return PySparkLogger.getLogger("DataFrameQueryContextLogger")
 
 
 def explained(df: DataFrame, mode: str = "COST") -> str:

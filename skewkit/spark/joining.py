@@ -174,7 +174,7 @@ def _with_packed(rows: _Rows, keys: JoinKeys, plan: JoinPlan, names: Names) -> D
         df, free, marked = _answered(with_columns(df, columns), rows, keys, plan, names, free)
         columns = {}
     spread = free is not None or any(len(h.parts) > 1 for h in route.heavy)
-    row_hash = Salting.of(rows.seen, rows.own).hash() if spread else None
+    row_hash = Salting.of(rows.seen, rows.own).hash(df) if spread else None
     placing = partition_columns(route, names, row_hash, free=free)
     columns, helpers = {**columns, **placing}, [*helpers, *placing]
     if len(lists) > n:

@@ -10,7 +10,7 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from skewkit.spark.compat import conf_reader, is_connect
+from skewkit.spark.compat import conf_reader, is_connect, resolves
 from skewkit.spark.keys import Keys, Names, quoted
 from skewkit.spark.selecting import without
 
@@ -129,7 +129,7 @@ def _united_with_hidden_keys(
     shown, other = (right, left) if how == "right" else (left, right)
     own = {frame: [_actual(frame, name) for name in using] for frame in (shown, other)}
     hidden = [other[quoted(name)] for name in own[other]]
-    if _has(shown, hidden):
+    if any(resolves(shown, column) for column in hidden):
         return None
     pairs = zip(own[left], own[right], strict=True)
     same = reduce(lambda a, b: a & b, (left[quoted(a)] == right[quoted(b)] for a, b in pairs))
@@ -137,17 +137,6 @@ def _united_with_hidden_keys(
     closed = opened.join(_no_keys(other, using), list(using), "full")
     rest = [frame[quoted(name)] for frame in (left, right) for name in frame.columns if name not in own[frame]]
     return closed.select(*(shown[quoted(name)] for name in own[shown]), *rest)
-
-
-def _has(df: DataFrame, columns: Sequence[Column]) -> bool:
-    """Return whether any of these columns, each of some frame, is also one of this frame."""
-    for column in columns:
-        try:
-            df.select(column)
-        except AnalysisException:
-            continue
-        return True
-    return False
 
 
 def _renamed(df: DataFrame, using: Sequence[str], helpers: Sequence[str]) -> DataFrame:

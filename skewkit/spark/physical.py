@@ -38,10 +38,12 @@ _BY_ORDER = (
 _RANK = re.compile(r"\b(?:dense_|percent_)?rank\((?:(?! AS ).)* AS ")
 """Ranks have a frame of rows, but are the same for rows that tie."""
 _OPERATOR = re.compile(r"^[\s:+|-]*(?:\*\(\d+\) )?(?:Scan )?([A-Za-z]\w*)")
-_POSITIONED = frozenset(
-    ("FileScan", "Range", "LocalTableScan", "ColumnarToRow", "Project", "Filter", "Generate", "Union")
-)
-"""Operators whose tasks give the same rows in the same order each time."""
+_ROWS_OF_FILES = frozenset(("FileScan", "ColumnarToRow", "Project", "Filter"))
+_POSITIONED = _ROWS_OF_FILES | {
+    *("Range", "LocalTableScan", "Generate", "Union"),
+    *("InMemoryTableScan", "InMemoryRelation"),
+}
+"""Operators whose tasks give the same rows in the same order each time; what is cached may have to be made again."""
 _PARSED = re.compile(r"FileScan (?:csv|json|xml|text)\b")
 _CUT_LIST = re.compile(r"\.\.\. \d+ more fields")
 _COSTLY = (
@@ -143,6 +145,15 @@ def is_positioned(physical: str) -> bool:
     (True, False)
     """
     return bool(physical.strip()) and operators(physical) <= _POSITIONED
+
+
+def is_of_parquet(physical: str) -> bool:
+    r"""Return whether a plan's rows are those of Parquet files, one by one.
+
+    >>> is_of_parquet("*(1) ColumnarToRow\n+- FileScan parquet [k#1]"), is_of_parquet("FileScan orc [parquet#1]")
+    (True, False)
+    """
+    return operators(physical) <= _ROWS_OF_FILES and re.search(r"FileScan parquet\b", physical) is not None
 
 
 def is_parsed(physical: str) -> bool:

@@ -6,33 +6,35 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from pyspark.sql import Column
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructField
 
+from skewkit.spark.compat import resolves
 from skewkit.spark.keys import has_fixed_hash, quoted
 from skewkit.spark.seen import Seen
 
-_FEW = 3
 _MOST_HASHED = 8
 _MOST_ASKED = 24
 _KINDS = ("timestamp", "timestamp_ntz", "double", "decimal", "long", "string", "integer", "float", "binary")
+_ROW_OF_FILE = "_metadata.row_index"
 
 
 @dataclass(frozen=True)
 class Salting:
-    """What a row's salt is made of: stored columns by name, and the row's position where these are few.
+    """What a row's salt is made of: stored columns by name, and the row's position, as far as a task finds it again.
 
     >>> Salting.of(Seen(spark.range(9).selectExpr("id % 2 AS k", "id AS v")), ["k"])
-    Salting(columns=('v',), stored=True)
+    Salting(columns=('v',), stored=True, parquet=False)
     """
 
     columns: tuple[str, ...]
     stored: bool
+    parquet: bool
 
     @classmethod
     def of(cls, seen: Seen, keys: Sequence[str]) -> Salting:
-        """Choose up to eight columns beside the keys, likely distinct ones first.
+        """Choose up to eight columns beside the keys, likely distinct ones first, of as many types as there are.
 
         * Maps and variants have no hash in Spark and are left out; columns whose name is there twice as well.
         * Only values that are stored: what is computed may fail or be dear, and perhaps nobody asks for it. Texts
@@ -43,27 +45,43 @@ class Salting:
         named = Counter(field.name.lower() for field in fields)
         own = {name.lower() for name in keys}
         others = [f for f in fields if f.name.lower() not in own and named[f.name.lower()] == 1]
-        usable = sorted((f for f in others if has_fixed_hash(f.dataType)), key=_likely_few)
+        usable = _likely_few_last([f for f in others if has_fixed_hash(f.dataType)])
+        parquet = seen.parquet and not named["_metadata"]
         if not usable or (seen.stored and seen.parsed):
-            return cls((), seen.stored)
+            return cls((), seen.stored, parquet)
         found = seen.steady([field.name for field in usable[:_MOST_ASKED]], _MOST_HASHED)
-        return cls(tuple(found), seen.stored)
+        return cls(tuple(found), seen.stored, parquet)
 
-    def hash(self, first: Sequence[Column] = ()) -> Column:
-        """Return the 64-bit hash of `first` and of the columns.
+    def hash(self, frame: DataFrame, first: Sequence[Column] = ()) -> Column:
+        """Return the 64-bit hash of `first`, of the columns and of the row's position, for the rows of `frame`.
 
-        Where the columns are few, rows of a hot key may be alike, and content would leave them together. Then the
-        row's position is hashed too: in its input split, where the frame is `stored`, so that a task that runs again
-        finds it again; else the number of the input partition, whose rows a re-run task finds again, in whatever
-        order.
+        Rows of a hot key may be alike in all columns that are hashed, such as those that found nothing in an outer
+        join; content would leave them together.
         """
-        content = [*first, *(F.col(quoted(name)) for name in self.columns)]
-        if len(self.columns) <= _FEW:
-            content.append(F.monotonically_increasing_id() if self.stored else F.spark_partition_id())
-        return F.xxhash64(*content)
+        return F.xxhash64(*first, *(F.col(quoted(name)) for name in self.columns), self._position(frame))
+
+    def _position(self, frame: DataFrame) -> Column:
+        """Return where a row is, such that a task that runs again finds it there.
+
+        * The number of the row in its Parquet file. Spark takes this for a value like any other, so that what a later
+          filter asks is still pushed to the files.
+        * Its number in its input split, where the frame is `stored`.
+        * Else the number of its input partition: a task finds its rows again, in whatever order.
+        """
+        if not self.stored:
+            return F.spark_partition_id()
+        if self.parquet and resolves(frame, _ROW_OF_FILE):
+            return F.col(_ROW_OF_FILE)
+        return F.monotonically_increasing_id()
 
 
-def _likely_few(field: StructField) -> int:
-    """Rank types by how few values a column of them tends to have."""
-    name = field.dataType.typeName()
-    return _KINDS.index(name) if name in _KINDS else len(_KINDS)
+def _likely_few_last(fields: Sequence[StructField]) -> list[StructField]:
+    """Sort columns by how many values one of their type tends to have, the first of each type before all seconds."""
+    seen: Counter[str] = Counter()
+    ranks: list[tuple[int, int]] = []
+    for field in fields:
+        name = field.dataType.typeName()
+        kind = name if name in _KINDS else "other"
+        ranks.append((seen[kind], (*_KINDS, "other").index(kind)))
+        seen[kind] += 1
+    return [fields[i] for i in sorted(range(len(fields)), key=ranks.__getitem__)]

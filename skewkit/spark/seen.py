@@ -17,6 +17,7 @@ from skewkit.spark.physical import (
     grouped_by,
     is_computed,
     is_cut,
+    is_of_parquet,
     is_parsed,
     is_positioned,
     is_simple,
@@ -148,6 +149,11 @@ class Seen:
     def stored(self) -> bool:
         """Whether a row is at the same place of the same task whenever the frame is computed."""
         return is_positioned(self.physical)
+
+    @property
+    def parquet(self) -> bool:
+        """Whether the frame's rows are those of Parquet files, one by one."""
+        return is_of_parquet(self.physical)
 
     @property
     def parsed(self) -> bool:

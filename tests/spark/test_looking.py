@@ -151,13 +151,13 @@ def test_a_filter_on_ranks_is_no_limit(spark):
 def test_salts_are_of_stored_and_steady_values(spark, skewed, tmp_path):
     skewed(200).selectExpr("k", "v", "double(v) AS d", "string(v) AS s").write.parquet(str(tmp_path / "t"))
     stored = spark.read.parquet(str(tmp_path / "t"))
-    assert Salting.of(Seen(stored), ["k"]) == Salting(("d", "v", "s"), True)
+    assert Salting.of(Seen(stored), ["k"]) == Salting(("d", "v", "s"), stored=True, parquet=True)
     odd = stored.selectExpr("k", "d AS e", "1 / v AS f", "rand() AS g", "s")
-    assert Salting.of(Seen(odd), ["k"]) == Salting(("e", "s"), True)
+    assert Salting.of(Seen(odd), ["k"]) == Salting(("e", "s"), stored=True, parquet=True)
     sums = stored.groupBy("k", "s").agg(F.sum("d").alias("d"), F.max("v").alias("v"))
-    assert Salting.of(Seen(sums), ["k"]) == Salting(("v", "s"), False)
+    assert Salting.of(Seen(sums), ["k"]) == Salting(("v", "s"), stored=False, parquet=False)
     udf = stored.withColumn("u", F.udf(lambda v: v, "bigint")("v"))
-    assert Salting.of(Seen(udf), ["k"]) == Salting(("d", "v", "s"), False)
+    assert Salting.of(Seen(udf), ["k"]) == Salting(("d", "v", "s"), stored=False, parquet=False)
 
 
 def test_of_a_wide_frame_only_the_keys_are_asked_about(spark):

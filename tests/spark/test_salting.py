@@ -1,0 +1,93 @@
+"""Rows of a hot key, a null one too, are told apart even where they are alike in every column that is hashed."""
+
+import pytest
+from pyspark.sql import functions as F
+
+import skewkit
+from skewkit.spark.compat import physical_plan
+from skewkit.testing import assert_same_rows, partition_rows
+
+pytestmark = pytest.mark.connect
+N = 8
+WIDE = ["if(id % 4 < 3, null, id % 50) AS k", *(f"cast(null AS double) AS d{i}" for i in range(9))]
+
+
+@pytest.fixture(scope="module")
+def dimension(spark):
+    return spark.range(50).selectExpr("id AS k", "id * 3 AS w")
+
+
+def of_files(spark, path, kind="parquet"):
+    spark.range(8000).selectExpr(*WIDE).write.format(kind).save(path)
+    return spark.read.format(kind).load(path)
+
+
+def assert_spread(joined, unmatched, most):
+    """Check that no task has more than `most` of the rows whose key is null."""
+    rows = partition_rows(joined.where(unmatched))
+    assert sum(rows) == 6000
+    assert max(rows) <= most
+
+
+@pytest.mark.parametrize("how", ["left", "full", "anti"])
+@pytest.mark.parametrize("kind", ["parquet", "orc"])
+def test_null_keys_of_files(spark, dimension, tmp_path, kind, how):
+    facts = of_files(spark, str(tmp_path / "t"), kind)
+    joined = skewkit.skew_join(facts, dimension, "k", how, strategy="salt", partitions=N)
+    assert_spread(joined, F.col("k").isNull(), 1000)
+    assert_same_rows(joined, facts.join(dimension, "k", how))
+    mirror = {"left": "right", "full": "full", "anti": None}[how]
+    if mirror is not None:
+        on = facts["k"] == dimension["k"]
+        joined = skewkit.skew_join(dimension, facts, on, mirror, strategy="salt", partitions=N)
+        assert_spread(joined, facts["k"].isNull() & dimension["k"].isNull(), 1000)
+
+
+def test_null_safe_keys_of_files(spark, dimension, tmp_path):
+    facts = of_files(spark, str(tmp_path / "t"))
+    nulls = dimension.selectExpr("nullif(k, 7) AS k", "w")
+    joined = skewkit.skew_join(facts, nulls, facts["k"].eqNullSafe(nulls["k"]), strategy="salt", partitions=N)
+    assert_spread(joined, facts["k"].isNull(), 1000)
+
+
+def test_null_keys_of_a_cached_frame(spark, dimension, tmp_path):
+    facts = of_files(spark, str(tmp_path / "t")).cache()
+    assert_spread(skewkit.skew_join(facts, dimension, "k", "left", strategy="salt", partitions=N), "k IS NULL", 1000)
+    facts.unpersist()
+
+
+def test_rows_that_found_nothing_in_a_join_before(spark, dimension):
+    """They are alike in all columns of that join's right side, of which there are more than are hashed."""
+    facts = spark.range(8000).selectExpr("if(id % 4 < 3, -1 - id, id % 50) AS a", "id AS v", "double(id) AS d")
+    wide = dimension.selectExpr("k AS a", "k", *(f"double(w) AS d{i}" for i in range(9)))
+    found = facts.join(wide.hint("merge"), "a", "left")
+    joined = skewkit.skew_join(found, dimension, "k", "left", strategy="salt", partitions=N)
+    assert_spread(joined, F.col("k").isNull(), 1000)
+    assert_same_rows(joined, found.join(dimension, "k", "left"))
+
+
+def test_rows_alike_that_come_out_of_a_shuffle(spark, dimension):
+    """As many tasks get them as had them before: a row's place in a partition is another one when a task runs again."""
+    facts = spark.range(8000).selectExpr(*WIDE).repartition(N, F.spark_partition_id(), F.rand(7))
+    joined = skewkit.skew_join(facts, dimension, "k", "left", strategy="salt", partitions=N)
+    assert_spread(joined, F.col("k").isNull(), 3000)
+
+
+def test_a_later_filter_is_still_pushed_to_parquet_files(spark, dimension, tmp_path, connect):
+    days = spark.range(8000).selectExpr(*WIDE, "id % 4 AS day", "id AS v")
+    days.write.partitionBy("day").parquet(str(tmp_path / "days"))
+    facts = spark.read.parquet(str(tmp_path / "days"))
+    joined = skewkit.skew_join(facts, dimension, "k", "left", strategy="salt", partitions=N)
+    asked = joined.where("day = 3 AND v > 7990")
+    assert_same_rows(asked, facts.join(dimension, "k", "left").where("day = 3 AND v > 7990"))
+    if not connect:
+        plan = physical_plan(asked)
+        assert "GreaterThan(v,7990)" in plan
+        assert "= 3)], PushedFilters" in plan
+
+
+def test_a_column_of_the_files_that_is_called_metadata(spark, dimension, tmp_path):
+    spark.range(8000).selectExpr(*WIDE, "struct(1 AS row_index) AS _metadata").write.parquet(str(tmp_path / "t"))
+    facts = spark.read.parquet(str(tmp_path / "t"))
+    joined = skewkit.skew_join(facts, dimension, "k", "left", strategy="salt", partitions=N)
+    assert_spread(joined, F.col("k").isNull(), 1000)
