@@ -43,7 +43,7 @@ class Grouping:
     def salt(self, first: Sequence[Column] = ()) -> Column:
         """Return the hash of a row's content that spreads the rows of a hot key, of `first` before all."""
         hashed = [column for column in first if has_fixed_hash(self.df.select(column).schema[0].dataType)]
-        steady = not hashed or self.seen.unsafe_keys(hashed) is None
+        steady = not hashed or self.seen.varying(hashed) is None
         return Salting.of(self.seen, self.keys.names).hash(self.df, hashed if steady else ())
 
     def measured(self, **wanted: Any) -> Found:

@@ -15,6 +15,7 @@ import numpy as np
 import pyspark
 from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
 
 VERSION = tuple(int(part) for part in pyspark.__version__.split(".")[:2])
 _SQL_CONNECT = "pyspark.sql.connect"
@@ -99,9 +100,13 @@ def explained(df: DataFrame, mode: str = "COST") -> str:
 
     Lists of more than 25 columns or values are cut short; see `explained_whole`. A text whose end is cut off, being
     longer than the session's `spark.sql.maxPlanStringLength`, says nothing for certain: '' as well.
+
+    A classic session makes a view of the frame for a moment, and drops from the cache what has that view's plan: the
+    user's own frame, if it were the view. The optimizer takes the filter away.
     """
     try:
-        text = str(df.sparkSession.sql(f"EXPLAIN {mode} SELECT * FROM {{frame}}", frame=df).collect()[0][0])
+        frame = df.where(F.lit(True))
+        text = str(df.sparkSession.sql(f"EXPLAIN {mode} SELECT * FROM {{frame}}", frame=frame).collect()[0][0])
     except PySparkException:
         return ""
     return "" if _CUT_OFF.search(text) else text

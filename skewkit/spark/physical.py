@@ -46,10 +46,8 @@ _POSITIONED = _ROWS_OF_FILES | {
 """Operators whose tasks give the same rows in the same order each time; what is cached may have to be made again."""
 _PARSED = re.compile(r"FileScan (?:csv|json|xml|text)\b")
 _CUT_LIST = re.compile(r"\.\.\. \d+ more fields")
-_COSTLY = (
-    ("comes from an RDD, which may be costly", r"ExistingRDD"),
-    ("is the result of a shuffle, which is costly", r"Exchange|Join|Window"),
-)
+_OF_RDD = (("comes from an RDD, which may hold other rows the second time", r"^ExistingRDD"),)
+_COSTLY = (("is the result of a shuffle, which is costly", r"Exchange|Join|Window"),)
 
 
 def top_join(physical: str) -> str | None:
@@ -125,7 +123,17 @@ def depends_on_order(physical: str) -> str | None:
 
 def against_reading_twice(physical: str) -> str | None:
     """Return why a frame should not be computed twice, because it is unsafe or costly, or None."""
-    return unsafe_to_read_twice(physical) or _operator(_COSTLY, _uncached(physical))
+    text = _uncached(physical)
+    return unsafe_to_read_twice(physical) or of_rdd(physical) or _operator(_COSTLY, text)
+
+
+def of_rdd(physical: str) -> str | None:
+    """Return why a frame of an RDD may have other rows when it is computed again, or None; nobody sees what makes it.
+
+    >>> of_rdd("*(1) Scan ExistingRDD[k#1]")
+    'comes from an RDD, which may hold other rows the second time'
+    """
+    return _operator(_OF_RDD, _uncached(physical))
 
 
 def is_simple(physical: str) -> bool:
@@ -134,7 +142,7 @@ def is_simple(physical: str) -> bool:
     >>> is_simple("*(1) Project [k#1]\n+- *(1) FileScan parquet"), is_simple("Generate explode(a#1)\n+- FileScan orc")
     (True, False)
     """
-    narrow = _operator((*_UNSAFE, *_COSTLY), _uncached(physical)) is None
+    narrow = _operator((*_UNSAFE, *_OF_RDD, *_COSTLY), _uncached(physical)) is None
     return narrow and bool(physical.strip()) and "Generate" not in operators(physical)
 
 

@@ -21,6 +21,7 @@ from skewkit.spark.physical import (
     is_parsed,
     is_positioned,
     is_simple,
+    of_rdd,
     operators,
     placed_by,
     unsafe_to_read_twice,
@@ -71,7 +72,7 @@ class Seen:
     @property
     def unsafe_again(self) -> str | None:
         """Why the frame may have other rows when it is read again, or None."""
-        return unsafe_to_read_twice(self._whole)
+        return unsafe_to_read_twice(self._whole) or of_rdd(self.physical)
 
     def unsafe_keys(self, columns: Sequence[Column]) -> str | None:
         """Return why these columns may have other values when the frame is read again, or None.
@@ -80,6 +81,10 @@ class Seen:
         >>> Seen(firsts).unsafe_keys([F.col("k")]), Seen(firsts).unsafe_keys([F.col("v")])
         (None, 'holds the first of several values, or another one that depends on the order of rows')
         """
+        return of_rdd(self.physical) or self.varying(columns)
+
+    def varying(self, columns: Sequence[Column]) -> str | None:
+        """Return why these columns may have other values in a row that is computed again, or None; RDDs are trusted."""
         return None if self._steady else _why_not_again(self._of(columns))
 
     def unsteady(self, columns: Sequence[Column]) -> str | None:
@@ -102,7 +107,7 @@ class Seen:
             return stored[:most]
         found: list[str] = []
         for name in stored:
-            if len(found) < most and self.unsafe_keys([columns[name]]) is None:
+            if len(found) < most and self.varying([columns[name]]) is None:
                 found.append(name)
         return found
 

@@ -10,7 +10,7 @@ from pyspark.sql import functions as F
 
 import skewkit
 from skewkit.errors import UnsupportedError
-from skewkit.spark.compat import explained
+from skewkit.spark.compat import explained, physical_plan
 from skewkit.testing import assert_same_rows, partition_rows
 from tests.helpers import conf
 
@@ -587,3 +587,27 @@ def test_a_broadcast_needs_a_right_side_that_was_measured(facts, dimension):
     joined = skewkit.skew_join(facts, dimension, "k", left_profile=profile)
     assert "salt: " in skewkit.explain(joined)
     assert "was not profiled" in skewkit.explain(joined)
+
+
+def test_a_side_of_an_rdd_is_read_once(spark):
+    """Nobody sees what makes an RDD: this one has other rows whenever it is computed."""
+
+    def drawn(rows):
+        import random
+
+        return ((random.choice((1, 1, 1, 2, 3)), i) for i in rows)
+
+    rdd = spark.sparkContext.parallelize(range(4000), 4).mapPartitions(drawn)
+    frame = spark.createDataFrame(rdd, "k bigint, v bigint")
+    keys = spark.range(1, 4).withColumnRenamed("id", "k")
+    for left, right, how in ((frame, keys, "right"), (keys, frame, "left"), (frame, keys, "full")):
+        joined = skewkit.skew_join(left, right, "k", how, strategy="salt", partitions=4)
+        assert joined.count() == 4000, how
+        assert len(re.findall("Scan ExistingRDD", physical_plan(joined))) == 1, how
+    with pytest.raises(UnsupportedError, match="left side comes from an RDD"):
+        skewkit.skew_join(frame, keys, "k", strategy="broadcast_head", partitions=4)
+    kept = frame.cache()
+    kept.count()
+    full = skewkit.skew_join(kept, keys, "k", "full", strategy="salt", partitions=4)
+    assert_same_rows(full, kept.join(keys, "k", "full"))
+    kept.unpersist()

@@ -4,6 +4,7 @@ import pytest
 from pyspark.sql import functions as F
 
 import skewkit
+from skewkit.spark.compat import explained
 from skewkit.spark.keys import find_keys
 from skewkit.spark.looking import Glance, look
 from skewkit.spark.salting import Salting
@@ -173,3 +174,23 @@ def test_a_renamed_column_is_computed_where_it_was_made(spark, skewed):
     assert Salting.of(Seen(joined), ["k"]).columns == ("x",)
     assert Salting.of(Seen(facts.cache()), ["k"]).columns == ("w", "v")
     facts.unpersist()
+
+
+@pytest.mark.connect
+@pytest.mark.parametrize("kind", ["range", "list", "files", "grouped", "selected"])
+def test_what_is_cached_stays_cached(spark, skewed, tmp_path, kind):
+    """Spark drops from the cache what has the plan of a view that is dropped, and EXPLAIN is asked of a view."""
+    frames = {
+        "range": lambda: spark.range(999),
+        "list": lambda: spark.createDataFrame([(i % 3,) for i in range(99)], "id int"),
+        "files": lambda: spark.read.parquet(str(tmp_path / "t")),
+        "grouped": lambda: spark.range(999).groupBy("id").count(),
+        "selected": lambda: spark.range(999).select("*"),
+    }
+    spark.range(99).write.parquet(str(tmp_path / "t"))
+    df = frames[kind]().cache()
+    df.count()
+    Seen(df).unsafe_keys([F.col("id")])
+    for by in (skewkit.skew_join(df, df.alias("b"), "id", strategy="salt", partitions=2), df.select("id")):
+        assert "InMemoryTableScan" in explained(by, "EXTENDED")
+    df.unpersist()
