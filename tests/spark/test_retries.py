@@ -15,7 +15,7 @@ SCHEMA = "k bigint, n bigint, s bigint"
 
 @pytest.fixture
 def lose(spark, tmp_path):
-    """Return a function that Python workers call: the first call deletes every other shuffle file there is."""
+    """Return a function that Python workers call: the first call deletes every other file of each shuffle."""
     manager = spark.sparkContext._jvm.org.apache.spark.SparkEnv.get().blockManager().diskBlockManager()
     folders, once = list(manager.localDirsString()), str(tmp_path / "lost")
     context, group = spark.sparkContext, str(tmp_path)
@@ -25,6 +25,7 @@ def lose(spark, tmp_path):
     def lose_half():
         import glob
         import os
+        import re
 
         from pyspark import TaskContext
 
@@ -35,8 +36,10 @@ def lose(spark, tmp_path):
         except FileExistsError:
             return
         found = [file for folder in folders for file in glob.glob(f"{folder}/**/shuffle_*.data", recursive=True)]
-        for file in sorted(found)[::2]:
-            os.remove(file)
+        maps = {file: tuple(map(int, re.findall(r"\d+", os.path.basename(file)))) for file in found}
+        for shuffle in {numbers[0] for numbers in maps.values()}:
+            for file in sorted((file for file in found if maps[file][0] == shuffle), key=maps.__getitem__)[::2]:
+                os.remove(file)
 
     with conf(spark, "spark.sql.adaptive.coalescePartitions.enabled", "false"):  # a task more than can run at once
         yield lose_half
