@@ -26,7 +26,7 @@ from skewkit.errors import ArgumentError, ArgumentTypeError, UnsupportedError, n
 from skewkit.plan.choice import Choice
 from skewkit.plan.profile import KeyProfile
 from skewkit.plan.rehash import rehashed
-from skewkit.spark.compat import is_column
+from skewkit.spark.compat import errors_of_tasks, is_column
 from skewkit.spark.frames import remember
 from skewkit.spark.joining import broadcast_head, salted
 from skewkit.spark.joinsides import JoinKeys
@@ -44,7 +44,8 @@ _FAILURES = (
     "SparkUpgradeException",
     "UnsupportedOperationException",
 )
-_FAILED = tuple(getattr(spark_errors, name) for name in _FAILURES if hasattr(spark_errors, name))
+_KNOWN = (getattr(spark_errors, name) for name in _FAILURES if hasattr(spark_errors, name))
+_FAILED: tuple[type[Exception], ...] = (*_KNOWN, *errors_of_tasks())
 """What a job raises when a key cannot be computed, such as a cast of a text that is no number."""
 STRATEGIES = ("auto", "native", "broadcast_head", "salt")
 HOWS = {

@@ -51,6 +51,15 @@ def conf_reader(spark: SparkSession) -> Callable[[str], str | None]:
     return read
 
 
+def errors_of_tasks() -> tuple[type[Exception], ...]:
+    """Return what a job raises because a task failed, where PySpark has no class for the cause (before Spark 4.0)."""
+    if VERSION >= (4, 0):
+        return ()
+    from py4j.protocol import Py4JJavaError
+
+    return (Py4JJavaError,)
+
+
 def default_partitions(spark: SparkSession) -> int:
     """Return the session's number of shuffle partitions."""
     return int(conf_reader(spark)("spark.sql.shuffle.partitions") or 200)
