@@ -561,6 +561,7 @@ def test_types_are_asked_for_at_no_cost(facts, dims):
     assert "typeof" not in explained(joined).partition("== Physical Plan ==")[2]
 
 
+@pytest.mark.connect
 def test_a_key_that_is_named_is_spread_where_it_is_hot(spark):
     facts = spark.range(20_000).selectExpr("if(id % 2 = 0, 0, id % 90) AS k", "id AS v")
     dims = spark.range(90).selectExpr("id AS k", "id AS w")
@@ -620,6 +621,7 @@ def test_a_condition_on_one_column_of_both_frames_says_what_to_do(spark, facts):
         skew_join(facts, counts, facts["k"] == counts["k"], strategy="salt")
 
 
+@pytest.mark.connect
 def test_rows_that_are_wide_in_their_files_are_not_hashed(spark, tmp_path):
     spark.range(2_000).selectExpr(
         "id AS k", "concat_ws('', transform(sequence(1, 100), i -> uuid())) AS blob"
@@ -638,6 +640,7 @@ def test_a_named_key_is_broadcast_to_the_left_frame_only(spark):
         skew_join(dims, facts, "k", "right", strategy="broadcast_head", heavy=[0], partitions=3)
 
 
+@pytest.mark.connect
 def test_rows_of_files_that_are_filtered_or_read_in_part_are_as_wide_as_their_types(spark, tmp_path):
     spark.range(2_000).selectExpr(
         "id AS k", "concat_ws('', transform(sequence(1, 100), i -> uuid())) AS blob"
