@@ -41,10 +41,10 @@ class Grouping:
         return Seen(self.df)
 
     def salt(self, first: Sequence[Column] = ()) -> Column:
-        """Return the hash of a row's content that spreads the rows of a hot key, of `first` before all."""
+        """Return a hash that spreads the rows of a hot key: of `first`, and of their content or position."""
         hashed = [column for column in first if has_fixed_hash(self.df.select(column).schema[0].dataType)]
         steady = not hashed or self.seen.varying(hashed) is None
-        return Salting.of(self.seen, self.keys.names).hash(self.df, hashed if steady else ())
+        return Salting.of(self.seen, self.keys.names).hash(hashed if steady else ())
 
     def measured(self, **wanted: Any) -> Found:
         """Return the profile that is known, or else profile the frame, and measure what else is wanted."""

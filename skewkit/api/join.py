@@ -132,7 +132,8 @@ def skew_join(
         return remember(native, Choice(title, "native", "asked for"))
     if not isinstance(keys, str):
         left, right, keys = without_hopeless_rows(left, right, keys, kind)
-    sides = Sides(Seen(left), Seen(right), None if isinstance(keys, str) else keys)
+    known = None if isinstance(keys, str) else keys
+    sides = Sides(Seen(left), Seen(right), known, trusted=strategy != "auto")
     rules = None if isinstance(keys, str) else sides.rules(kind, residual=keys.residual is not None)
     if isinstance(keys, str) or rules is None or rules.closed:
         reason = keys if isinstance(keys, str) else sides.closed_reason(kind)

@@ -17,11 +17,15 @@ from skewkit.spark.size import row_bytes
 
 @dataclass(frozen=True)
 class Sides:
-    """Both frames of a join, as the optimizer sees them."""
+    """Both frames of a join, as the optimizer sees them.
+
+    Nobody sees what makes an RDD: a frame of one is read twice only if it is `trusted`, as by who asks for a strategy.
+    """
 
     left: Seen
     right: Seen
     keys: JoinKeys | None = None
+    trusted: bool = False
 
     @property
     def named(self) -> tuple[tuple[Side, Seen], tuple[Side, Seen]]:
@@ -34,7 +38,7 @@ class Sides:
         if self.keys is None:
             return {}
         found = {
-            side: seen.unsafe_keys(own.columns)
+            side: (None if self.trusted else seen.of_rdd) or seen.varying(own.columns)
             for (side, seen), own in zip(self.named, (self.keys.left, self.keys.right), strict=True)
         }
         return {side: reason for side, reason in found.items() if reason is not None}

@@ -170,11 +170,15 @@ def _with_packed(rows: _Rows, keys: JoinKeys, plan: JoinPlan, names: Names) -> D
         df, free = df.where(~free), None
     columns = heavy_index(rows.keys, plan.keys, names, free=free)
     helpers, marked = list(columns), None
-    if any(grid.answered for grid in plan.grids):
+    row_hash, answered = None, any(grid.answered for grid in plan.grids)
+    if answered or free is not None or any(len(h.parts) > 1 for h in route.heavy):
+        nulls = (free is not None and bool(route.spread)) or any(None in h.key for h in route.heavy)
+        row_hash = Salting.of(rows.seen, rows.own).hash(alike=nulls, frame=df)
+    if answered and row_hash is not None:
+        # A row's position is that in the frame, and not in what a look-up makes of it.
+        columns[names("salt")] = row_hash
         df, free, marked = _answered(with_columns(df, columns), rows, keys, plan, names, free)
-        columns = {}
-    spread = free is not None or any(len(h.parts) > 1 for h in route.heavy)
-    row_hash = Salting.of(rows.seen, rows.own).hash(df) if spread else None
+        columns, row_hash, helpers = {}, F.col(names("salt")), [*helpers, names("salt")]
     placing = partition_columns(route, names, row_hash, free=free)
     columns, helpers = {**columns, **placing}, [*helpers, *placing]
     if len(lists) > n:

@@ -37,16 +37,16 @@ _BY_ORDER = (
 )
 _RANK = re.compile(r"\b(?:dense_|percent_)?rank\((?:(?! AS ).)* AS ")
 """Ranks have a frame of rows, but are the same for rows that tie."""
-_OPERATOR = re.compile(r"^[\s:+|-]*(?:\*\(\d+\) )?(?:Scan )?([A-Za-z]\w*)")
+_OPERATOR = re.compile(r"^[\s:+|-]*(?:\*\(\d+\) )?(?:Scan )?(In-memory table|[A-Za-z]\w*)")
 _ROWS_OF_FILES = frozenset(("FileScan", "ColumnarToRow", "Project", "Filter"))
 _POSITIONED = _ROWS_OF_FILES | {
     *("Range", "LocalTableScan", "Generate", "Union"),
-    *("InMemoryTableScan", "InMemoryRelation"),
+    *("InMemoryTableScan", "In-memory table", "InMemoryRelation"),
 }
 """Operators whose tasks give the same rows in the same order each time; what is cached may have to be made again."""
 _PARSED = re.compile(r"FileScan (?:csv|json|xml|text)\b")
 _CUT_LIST = re.compile(r"\.\.\. \d+ more fields")
-_OF_RDD = (("comes from an RDD, which may hold other rows the second time", r"^ExistingRDD"),)
+_OF_RDD = (("comes from an RDD, which may hold other rows the second time", r"RDD$"),)
 _COSTLY = (("is the result of a shuffle, which is costly", r"Exchange|Join|Window"),)
 
 
@@ -150,6 +150,10 @@ def is_positioned(physical: str) -> bool:
     r"""Return whether a row is at the same place of the same task whenever the plan runs.
 
     >>> is_positioned("*(1) ColumnarToRow\n+- FileScan parquet"), is_positioned("Scan JDBCRelation(t)")
+    (True, False)
+    >>> is_positioned("Scan In-memory table t [k#1]\n+- InMemoryRelation\n +- Range"), is_positioned(
+    ...     "InMemoryTableScan\n+- InMemoryRelation\n +- Exchange"
+    ... )
     (True, False)
     """
     return bool(physical.strip()) and operators(physical) <= _POSITIONED

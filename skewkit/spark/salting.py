@@ -10,19 +10,20 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructField
 
-from skewkit.spark.compat import resolves
+from skewkit.spark.compat import is_connect, resolves
 from skewkit.spark.keys import has_fixed_hash, quoted
 from skewkit.spark.seen import Seen
 
+_FEW = 3
 _MOST_HASHED = 8
 _MOST_ASKED = 24
 _KINDS = ("timestamp", "timestamp_ntz", "double", "decimal", "long", "string", "integer", "float", "binary")
-_ROW_OF_FILE = "_metadata.row_index"
+_IN_FILE = tuple(f"_metadata.{name}" for name in ("row_index", "file_size", "file_modification_time"))
 
 
 @dataclass(frozen=True)
 class Salting:
-    """What a row's salt is made of: stored columns by name, and the row's position, as far as a task finds it again.
+    """What a row's salt is made of: stored columns by name, or the row's position, as far as a task finds it again.
 
     >>> Salting.of(Seen(spark.range(9).selectExpr("id % 2 AS k", "id AS v")), ["k"])
     Salting(columns=('v',), stored=True, parquet=False)
@@ -52,27 +53,25 @@ class Salting:
         found = seen.steady([field.name for field in usable[:_MOST_ASKED]], _MOST_HASHED)
         return cls(tuple(found), seen.stored, parquet)
 
-    def hash(self, frame: DataFrame, first: Sequence[Column] = ()) -> Column:
-        """Return the 64-bit hash of `first`, of the columns and of the row's position, for the rows of `frame`.
+    def hash(self, first: Sequence[Column] = (), *, alike: bool = False, frame: DataFrame | None = None) -> Column:
+        """Return the 64-bit hash of `first` and of what the salt is made of.
 
-        Rows of a hot key may be alike in all columns that are hashed, such as those that found nothing in an outer
-        join; content would leave them together.
+        Rows of a hot key may be alike in the columns: where these are few, and where the key is null (`alike`), as in
+        rows that found nothing in an outer join. Content would leave them together, and their position is taken:
+
+        * The number of the row in its Parquet file, if it is one of `frame`. Spark takes this for a value like any
+          other, so that what a later filter asks is still pushed to the files.
+        * Its number in its input split, where the rows are `stored`.
+        * Else its content and the number of its input partition: a task finds its rows again, in whatever order.
         """
-        return F.xxhash64(*first, *(F.col(quoted(name)) for name in self.columns), self._position(frame))
-
-    def _position(self, frame: DataFrame) -> Column:
-        """Return where a row is, such that a task that runs again finds it there.
-
-        * The number of the row in its Parquet file. Spark takes this for a value like any other, so that what a later
-          filter asks is still pushed to the files.
-        * Its number in its input split, where the frame is `stored`.
-        * Else the number of its input partition: a task finds its rows again, in whatever order.
-        """
+        content = [F.col(quoted(name)) for name in self.columns]
+        if len(content) > _FEW and not alike:
+            return F.xxhash64(*first, *content)
         if not self.stored:
-            return F.spark_partition_id()
-        if self.parquet and resolves(frame, _ROW_OF_FILE):
-            return F.col(_ROW_OF_FILE)
-        return F.monotonically_increasing_id()
+            return F.xxhash64(*first, *content, F.spark_partition_id())
+        if self.parquet and frame is not None and not is_connect(frame) and resolves(frame, _IN_FILE[0]):
+            return F.xxhash64(*first, *map(F.col, _IN_FILE))
+        return F.xxhash64(*first, F.monotonically_increasing_id())
 
 
 def _likely_few_last(fields: Sequence[StructField]) -> list[StructField]:

@@ -72,20 +72,21 @@ class Seen:
     @property
     def unsafe_again(self) -> str | None:
         """Why the frame may have other rows when it is read again, or None."""
-        return unsafe_to_read_twice(self._whole) or of_rdd(self.physical)
+        return unsafe_to_read_twice(self._whole)
 
-    def unsafe_keys(self, columns: Sequence[Column]) -> str | None:
+    def varying(self, columns: Sequence[Column]) -> str | None:
         """Return why these columns may have other values when the frame is read again, or None.
 
         >>> firsts = spark.range(9).selectExpr("id % 2 AS k", "id AS v").groupBy("k").agg(F.first("v").alias("v"))
-        >>> Seen(firsts).unsafe_keys([F.col("k")]), Seen(firsts).unsafe_keys([F.col("v")])
+        >>> Seen(firsts).varying([F.col("k")]), Seen(firsts).varying([F.col("v")])
         (None, 'holds the first of several values, or another one that depends on the order of rows')
         """
-        return of_rdd(self.physical) or self.varying(columns)
-
-    def varying(self, columns: Sequence[Column]) -> str | None:
-        """Return why these columns may have other values in a row that is computed again, or None; RDDs are trusted."""
         return None if self._steady else _why_not_again(self._of(columns))
+
+    @property
+    def of_rdd(self) -> str | None:
+        """Why the frame may hold other rows when it is read again, being made of an RDD, or None."""
+        return of_rdd(self.physical)
 
     def unsteady(self, columns: Sequence[Column]) -> str | None:
         """Return why these columns may have other values when a task runs again, or None; Python is trusted."""

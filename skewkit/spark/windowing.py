@@ -96,7 +96,7 @@ def split(
     columns = {f"key{i}": column for i, column in enumerate(keys.columns)}
     columns |= {f"order{i}": column for i, column in enumerate(by.columns)}
     if not by.columns:
-        columns["cut"] = Salting.of(Seen(df), keys.names).hash(df)
+        columns["cut"] = Salting.of(Seen(df), keys.names).hash()
     columns |= {f"x{i}_{j}": x for i, (f, _) in enumerate(functions) for j, x in enumerate(f.arguments)}
     base, found = named(df, columns, names)
     types = {each.name: each.dataType for each in base.schema.fields}

@@ -601,11 +601,17 @@ def test_a_side_of_an_rdd_is_read_once(spark):
     frame = spark.createDataFrame(rdd, "k bigint, v bigint")
     keys = spark.range(1, 4).withColumnRenamed("id", "k")
     for left, right, how in ((frame, keys, "right"), (keys, frame, "left"), (frame, keys, "full")):
-        joined = skewkit.skew_join(left, right, "k", how, strategy="salt", partitions=4)
-        assert joined.count() == 4000, how
+        joined = skewkit.skew_join(left, right, "k", how, heavy=[1], partitions=4)
+        assert "salt: " in skewkit.explain(joined)
         assert len(re.findall("Scan ExistingRDD", physical_plan(joined))) == 1, how
-    with pytest.raises(UnsupportedError, match="left side comes from an RDD"):
-        skewkit.skew_join(frame, keys, "k", strategy="broadcast_head", partitions=4)
+        assert joined.count() == 4000, how
+    joined = skewkit.skew_join(frame, frame, "k", "full", heavy=[1], partitions=4)
+    assert "comes from an RDD, which may hold other rows the second time" in skewkit.explain(joined)
+    listed = spark.createDataFrame([(i % 3, i) for i in range(90)], "k bigint, v bigint")
+    for how, strategy in (("full", "salt"), ("left", "salt"), ("inner", "broadcast_head")):
+        ours = skewkit.skew_join(listed, listed.withColumnRenamed("v", "w"), "k", how, strategy=strategy, partitions=4)
+        assert f"strategy   {strategy}" in skewkit.explain(ours), "who asks for it trusts the RDD"
+        assert_same_rows(ours, listed.join(listed.withColumnRenamed("v", "w"), "k", how))
     kept = frame.cache()
     kept.count()
     full = skewkit.skew_join(kept, keys, "k", "full", strategy="salt", partitions=4)

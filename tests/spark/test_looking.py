@@ -143,16 +143,16 @@ def test_values_that_may_differ_when_they_are_computed_again(spark, value, reaso
     call, _, group = value.partition(" GROUP BY ")
     rows = "SELECT id % 9 AS k, id % 7 AS v, double(id) AS x, cast(id AS decimal(9,2)) AS d FROM range(99)"
     seen = Seen(spark.sql(f"SELECT k, {call} FROM ({rows})" + (f" GROUP BY {group}" if group else "")))
-    said = seen.unsafe_keys([F.col("q")])
+    said = seen.varying([F.col("q")])
     assert said is None if reason is None else reason in said
-    assert seen.unsafe_keys([F.col("k")]) is None
+    assert seen.varying([F.col("k")]) is None
 
 
 @pytest.mark.connect
 def test_a_filter_on_ranks_is_no_limit(spark):
     """Spark stops early at the rows of the first ranks, which are the same each time."""
     ranked = spark.range(99).selectExpr("id % 9 AS k", "rank() OVER (PARTITION BY id % 9 ORDER BY id % 7) AS r")
-    assert Seen(ranked.where("r = 1")).unsafe_keys([F.col("k")]) is None
+    assert Seen(ranked.where("r = 1")).varying([F.col("k")]) is None
 
 
 @pytest.mark.connect
@@ -170,8 +170,8 @@ def test_salts_are_of_stored_and_steady_values(spark, skewed, tmp_path):
 
 def test_of_a_wide_frame_only_the_keys_are_asked_about(spark):
     wide = spark.range(9).selectExpr("id AS k", *(f"id + {i} AS c{i}" for i in range(60)), "rand() AS r")
-    assert Seen(wide).unsafe_keys([F.col("k")]) is None
-    assert Seen(wide).unsafe_keys([F.col("r")]) == "holds random values"
+    assert Seen(wide).varying([F.col("k")]) is None
+    assert Seen(wide).varying([F.col("r")]) == "holds random values"
 
 
 @pytest.mark.connect
@@ -197,7 +197,7 @@ def test_what_is_cached_stays_cached(spark, skewed, tmp_path, kind):
     spark.range(99).write.parquet(str(tmp_path / "t"))
     df = frames[kind]().cache()
     df.count()
-    Seen(df).unsafe_keys([F.col("id")])
+    Seen(df).varying([F.col("id")])
     for by in (skewkit.skew_join(df, df.alias("b"), "id", strategy="salt", partitions=2), df.select("id")):
         assert "InMemoryTableScan" in explained(by, "EXTENDED")
     df.unpersist()

@@ -6,6 +6,7 @@ from pyspark.sql import functions as F
 import skewkit
 from skewkit.spark.compat import physical_plan, places_by_id
 from skewkit.testing import assert_same_rows, partition_rows
+from tests.helpers import conf
 
 PLACED = pytest.mark.skipif(not places_by_id(), reason="before Spark 4.1 several salts share a task")
 pytestmark = [pytest.mark.connect, PLACED]
@@ -42,6 +43,19 @@ def test_null_keys_of_files(spark, dimension, tmp_path, kind, how):
         on = facts["k"] == dimension["k"]
         joined = skewkit.skew_join(dimension, facts, on, mirror, strategy="salt", partitions=N)
         assert_spread(joined, facts["k"].isNull() & dimension["k"].isNull(), 1000)
+        named = [f"c{i}" for i in range(len(joined.columns))]
+        assert_same_rows(joined.toDF(*named), dimension.join(facts, on, mirror).toDF(*named))
+
+
+def test_null_keys_of_many_small_files(spark, dimension, tmp_path):
+    """Rows of the same number in their files are other rows."""
+    spark.range(400).selectExpr(*WIDE).repartition(100).write.parquet(str(tmp_path / "t"))
+    facts = spark.read.parquet(str(tmp_path / "t"))
+    joined = skewkit.skew_join(facts, dimension, "k", "left", strategy="salt", partitions=32)
+    rows = partition_rows(joined.where("k IS NULL"))
+    assert sum(rows) == 300
+    assert len(rows) > 25
+    assert max(rows) < 30
 
 
 def test_null_safe_keys_of_files(spark, dimension, tmp_path):
@@ -49,22 +63,42 @@ def test_null_safe_keys_of_files(spark, dimension, tmp_path):
     nulls = dimension.selectExpr("nullif(k, 7) AS k", "w")
     joined = skewkit.skew_join(facts, nulls, facts["k"].eqNullSafe(nulls["k"]), strategy="salt", partitions=N)
     assert_spread(joined, facts["k"].isNull(), 1000)
+    on = facts["k"].eqNullSafe(nulls["k"])
+    named = [f"c{i}" for i in range(len(joined.columns))]
+    assert_same_rows(joined.toDF(*named), facts.join(nulls, on).toDF(*named))
 
 
 def test_null_keys_of_a_cached_frame(spark, dimension, tmp_path):
     facts = of_files(spark, str(tmp_path / "t")).cache()
-    assert_spread(skewkit.skew_join(facts, dimension, "k", "left", strategy="salt", partitions=N), "k IS NULL", 1000)
+    joined = skewkit.skew_join(facts, dimension, "k", "left", strategy="salt", partitions=N)
+    assert_spread(joined, "k IS NULL", 1000)
+    assert_same_rows(joined, facts.join(dimension, "k", "left"))
     facts.unpersist()
 
 
-def test_rows_that_found_nothing_in_a_join_before(spark, dimension):
+def test_null_keys_of_a_table_cached_by_name(spark, dimension, tmp_path):
+    of_files(spark, str(tmp_path / "t")).createOrReplaceTempView("salting_cached")
+    spark.catalog.cacheTable("salting_cached")
+    joined = skewkit.skew_join(spark.table("salting_cached"), dimension, "k", "left", strategy="salt", partitions=N)
+    assert_spread(joined, "k IS NULL", 1000)
+    spark.catalog.uncacheTable("salting_cached")
+
+
+def test_rows_that_found_nothing_in_a_join_before(spark, dimension, tmp_path):
     """They are alike in all columns of that join's right side, of which there are more than are hashed."""
-    facts = spark.range(8000).selectExpr("if(id % 4 < 3, -1 - id, id % 50) AS a", "id AS v", "double(id) AS d")
+    facts = spark.range(8000).selectExpr("if(id % 4 < 3, -1 - id % 5, id % 50) AS a", "1L AS v", "1D AS d")
     wide = dimension.selectExpr("k AS a", "k", *(f"double(w) AS d{i}" for i in range(9)))
-    found = facts.join(wide.hint("merge"), "a", "left")
-    joined = skewkit.skew_join(found, dimension, "k", "left", strategy="salt", partitions=N)
-    assert_spread(joined, F.col("k").isNull(), 1000)
-    assert_same_rows(joined, found.join(dimension, "k", "left"))
+    tables = []
+    for name, frame in (("facts", facts), ("wide", wide)):
+        frame.write.parquet(str(tmp_path / name))
+        tables.append(spark.read.parquet(str(tmp_path / name)))
+    found = tables[0].join(tables[1].hint("merge"), "a", "left")
+    joined = skewkit.skew_join(found.drop("a"), dimension, "k", "left", strategy="salt", partitions=N)
+    with conf(spark, "spark.sql.adaptive.coalescePartitions.enabled", "false"):  # as many tasks as had them before
+        rows = partition_rows(joined.where("k IS NULL"))
+    assert sum(rows) == 6000
+    assert len(rows) > 2
+    assert_same_rows(joined, found.drop("a").join(dimension, "k", "left"))
 
 
 def test_rows_alike_that_come_out_of_a_shuffle(spark, dimension):
@@ -72,6 +106,25 @@ def test_rows_alike_that_come_out_of_a_shuffle(spark, dimension):
     facts = spark.range(8000).selectExpr(*WIDE).repartition(N, F.spark_partition_id(), F.rand(7))
     joined = skewkit.skew_join(facts, dimension, "k", "left", strategy="salt", partitions=N)
     assert_spread(joined, F.col("k").isNull(), 3000)
+
+
+def test_a_later_filter_on_rows_whose_keys_are_no_nulls_is_still_pushed(spark, dimension, tmp_path, connect):
+    days = spark.range(8000).selectExpr("if(id % 4 < 3, 7, id % 50) AS k", *(f"id + {i} AS v{i}" for i in range(5)))
+    days.write.orc(str(tmp_path / "days"))
+    facts = spark.read.orc(str(tmp_path / "days"))
+    asked = skewkit.skew_join(facts, dimension, "k", strategy="salt", partitions=N).where("v1 > 7990")
+    assert_same_rows(asked, facts.join(dimension, "k").where("v1 > 7990"))
+    if not connect:
+        assert "GreaterThan(v1,7990)" in physical_plan(asked)
+
+
+def test_a_parquet_frame_and_itself(spark, tmp_path):
+    facts = of_files(spark, str(tmp_path / "t"))
+    small = facts.where("k % 10 = 0 OR k IS NULL").limit(99)
+    for left, right, how in ((facts, facts.select("k").distinct(), "full"), (small.cache(), facts, "right")):
+        joined = skewkit.skew_join(left.alias("a"), right.alias("b"), "k", how, strategy="salt", partitions=N)
+        assert_same_rows(joined, left.alias("a").join(right.alias("b"), "k", how))
+    small.unpersist()
 
 
 def test_a_later_filter_is_still_pushed_to_parquet_files(spark, dimension, tmp_path, connect):
