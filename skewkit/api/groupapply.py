@@ -19,7 +19,7 @@ from skewkit.plan.keyplan import KeyPlan
 from skewkit.plan.profile import KeyProfile, key_text, named_heavy
 from skewkit.plan.values import hashable
 from skewkit.plan.windowplan import WindowPlan
-from skewkit.spark.compat import VERSION, conf_reader, is_column, is_connect, tasks_at_a_time
+from skewkit.spark.compat import VERSION, conf_reader, is_column, is_connect, is_off, tasks_at_a_time
 from skewkit.spark.frames import remember
 from skewkit.spark.groupmap import (
     GroupMap,
@@ -145,7 +145,7 @@ def _in_order(group: Grouping, by: OrderBy, choice: Choice, plan: KeyPlan, task:
 
 def _try(group: Grouping, given: Functions, schema: StructType) -> None:
     """Try the functions, unless Spark takes their columns by position, whatever they are called."""
-    if group.settings.check_functions and conf_reader(group.df.sparkSession)(_BY_NAME) != "false":
+    if group.settings.check_functions and not is_off(group.df.sparkSession, _BY_NAME):
         check_function(given.func, given.merge, group.df.schema, schema, group.keys.names, arrow=given.arrow)
 
 

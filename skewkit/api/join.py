@@ -26,7 +26,7 @@ from skewkit.errors import ArgumentError, ArgumentTypeError, UnsupportedError, n
 from skewkit.plan.choice import Choice
 from skewkit.plan.profile import KeyProfile
 from skewkit.plan.rehash import rehashed
-from skewkit.spark.compat import errors_of_tasks, is_column
+from skewkit.spark.compat import differing_conf, errors_of_tasks, is_column, is_off
 from skewkit.spark.frames import remember
 from skewkit.spark.joining import broadcast_head, salted
 from skewkit.spark.joinsides import JoinKeys
@@ -47,6 +47,8 @@ _FAILURES = (
 _KNOWN = (getattr(spark_errors, name) for name in _FAILURES if hasattr(spark_errors, name))
 _FAILED: tuple[type[Exception], ...] = (*_KNOWN, *errors_of_tasks())
 """What a job raises when a key cannot be computed, such as a cast of a text that is no number."""
+_RETAIN = "spark.sql.retainGroupColumns"
+_GROUPS_LOSE_KEYS = f"{_RETAIN} is off, and skewkit counts rows by key"
 STRATEGIES = ("auto", "native", "broadcast_head", "salt")
 HOWS = {
     "inner": "inner",
@@ -125,7 +127,11 @@ def skew_join(
     on = list(on) if isinstance(on, tuple) else on
     check_strategy(strategy, STRATEGIES)
     n = check_partitions(left, partitions)
-    keys = join_keys(left, right, on)
+    differing = differing_conf(left.sparkSession, right.sparkSession)
+    if differing is None:
+        keys = _GROUPS_LOSE_KEYS if is_off(left.sparkSession, _RETAIN) else join_keys(left, right, on)
+    else:
+        keys = f"the frames' sessions differ in {differing}"
     native = analysed(lambda: left.join(right, on, how))  # type: ignore[arg-type]
     title = f"{kind} join on {_on_text(on)}, {n} partitions"
     if strategy == "native":

@@ -16,7 +16,7 @@ from skewkit.plan.joinplan import Head, JoinPlan, join_plan
 from skewkit.plan.joinrules import SIDES, JoinRules, Side, opposite
 from skewkit.plan.price import Widths
 from skewkit.plan.profile import KeyProfile, every_key_once
-from skewkit.spark.compat import conf_reader
+from skewkit.spark.compat import conf_reader, is_off
 from skewkit.spark.joining import rows_of
 from skewkit.spark.joinsides import JoinKeys
 from skewkit.spark.physical import top_join
@@ -108,7 +108,7 @@ def _nothing_to_broadcast(left: KeyProfile, head: Head) -> str | None:
 def _larger(asked: Asked, sides: Sides) -> Side | None:
     """Return the side that surely holds more rows, as far as the optimizer knows; named keys are hot there."""
     keys = {"left": asked.keys.left, "right": asked.keys.right}
-    rows = {side: 1 if seen.once(keys[side].names) else seen.rows for side, seen in sides.named}
+    rows = {side: 1 if seen.once(keys[side].bare) else seen.rows for side, seen in sides.named}
     left, right = rows["left"], rows["right"]
     if left is None or right is None or left == right:
         return None
@@ -160,7 +160,7 @@ def _looked(asked: Asked, sides: Sides) -> tuple[KeyProfile, KeyProfile] | None:
     n = asked.partitions
     keys = (asked.keys.left, asked.keys.right)
     seen = [each for _, each in sides.named]
-    once = [not each.simple and each.once(own.names) for each, own in zip(seen, keys, strict=True)]
+    once = [not each.simple and each.once(own.bare) for each, own in zip(seen, keys, strict=True)]
     if all(once) or any(each.rows is None for each in seen):
         return None
     read = [
@@ -185,7 +185,7 @@ def _cold(asked: Asked, left: KeyProfile, right: KeyProfile) -> bool:
     """Whether plain Spark is right anyway, so that the names of the heavy keys are of no interest."""
     plan = join_plan(left, right, asked.partitions, asked.rules, null_safe=asked.keys.null_safe)
     larger = max((left, right), key=lambda profile: profile.rows)
-    return asked.auto and cold_reason(plan.keys, larger, asked.settings) is not None
+    return asked.auto and cold_reason(plan.keys, larger, asked.settings, plan.work) is not None
 
 
 def _strategy(
@@ -207,7 +207,7 @@ def _gathered(asked: Asked, sides: Sides, plan: JoinPlan) -> str | None:
     """Return why the rows of hot keys cannot be spread any more, or None."""
     keys = {"left": asked.keys.left, "right": asked.keys.right}
     for side, seen in sides.named:
-        if side in _hot_sides(plan) and seen.gathered(keys[side].names):
+        if side in _hot_sides(plan) and seen.gathered(keys[side].bare):
             return (
                 f"the {side} side is repartitioned by the key, so a hot key's rows are in one task before they can be "
                 "spread; leave this repartition out to have them spread"
@@ -223,7 +223,7 @@ def _adaptive(asked: Asked, sides: Sides, plan: JoinPlan, physical: str) -> str:
     """Return the note on what adaptive execution would do."""
     read = conf_reader(sides.left.frame.sparkSession)
     names = ("spark.sql.adaptive.enabled", "spark.sql.adaptive.skewJoin.enabled")
-    enabled = all((read(name) or "true") == "true" for name in names)
+    enabled = not any(is_off(sides.left.frame.sparkSession, name) for name in names)
     sizes = [max((_rows(grid, s) for grid in plan.grids), default=0.0) * sides.widths.of(s) for s in SIDES]
     # Nobody knows how many rows a key has that the user named.
     most = 0.0 if asked.left is not None and asked.left.named else max(sizes)

@@ -14,7 +14,7 @@ from pyspark.sql import functions as F
 from skewkit.errors import ArgumentError, ArgumentTypeError, KeyTypeError
 from skewkit.spark.columns import node_of, read_call
 from skewkit.spark.comparison import compared_type
-from skewkit.spark.compat import conf_reader, is_column, is_connect
+from skewkit.spark.compat import conf_reader, is_column, is_connect, is_off
 from skewkit.spark.joinsides import JoinKeys
 from skewkit.spark.keys import find_keys
 from skewkit.spark.sqlcondition import conjuncts_of, equality_of
@@ -122,7 +122,7 @@ def _in_common_types(left: DataFrame, keys: JoinKeys) -> JoinKeys | str:
     padded = (keys.left.padded, keys.right.padded)
     if padded[0] != padded[1]:
         return "Spark pads a CHAR key before it compares it with another type of string"
-    if any(padded) and (conf_reader(left.sparkSession)(_PADS_EARLY) or "true").lower() == "false":
+    if any(padded) and is_off(left.sparkSession, _PADS_EARLY):
         return f"Spark pads CHAR keys where they are compared and not where they are read ({_PADS_EARLY}=false)"
     types = []
     for a, b, name in zip(keys.left.types, keys.right.types, keys.left.names, strict=True):

@@ -19,7 +19,8 @@ from skewkit.spark.size import row_bytes
 class Sides:
     """Both frames of a join, as the optimizer sees them.
 
-    Nobody sees what makes an RDD: a frame of one is read twice only if it is `trusted`, as by who asks for a strategy.
+    Nobody sees what makes an RDD, or what a database answers: frames of these are read twice only if they are
+    `trusted`, as by who asks for a strategy.
     """
 
     left: Seen
@@ -38,7 +39,7 @@ class Sides:
         if self.keys is None:
             return {}
         found = {
-            side: (None if self.trusted else seen.of_rdd) or seen.varying(own.columns)
+            side: (None if self.trusted else seen.of_unknown) or seen.varying(own.columns)
             for (side, seen), own in zip(self.named, (self.keys.left, self.keys.right), strict=True)
         }
         return {side: reason for side, reason in found.items() if reason is not None}
@@ -75,7 +76,8 @@ class Sides:
         if is_connect(self.left.frame):
             return "on Connect the union of the two branches would hide the frames' columns from left['x'] and the like"
         costly = [f"the {side} side {seen.costly_again}" for side, seen in self.named if seen.costly_again]
-        return costly[0] if costly else None
+        varying = [f"the {side} side {reason}" for side, reason in self.unsafe.items()]
+        return next(iter((*costly, *varying)), None)
 
     def check_broadcast(self, how: str) -> None:
         """Refuse a broadcast that cannot be, or that reads a side twice which may have other rows the second time.

@@ -33,10 +33,13 @@ class Choice:
     hashed: bool = False
 
 
-def cold_reason(plan: KeyPlan, profile: KeyProfile, settings: Settings) -> str | None:
-    """Return why the native plan is right, or None where treating the hot keys pays."""
+def cold_reason(plan: KeyPlan, profile: KeyProfile, settings: Settings, work: float | None = None) -> str | None:
+    """Return why the native plan is right, or None where treating the hot keys pays.
+
+    `work` is what there is to do, in rows, where that is more than the rows of the profile.
+    """
     rows = profile.rows
-    if profile.weight is None and rows < settings.min_rows:
+    if profile.weight is None and max(rows, work or 0.0) < settings.min_rows:
         return f"{rows:,.0f} rows are too few to be worth another plan (fewer than {settings.min_rows:,})"
     if not plan.heavy and not plan.spread:
         return f"no key holds {1 / (5 * plan.partitions):.2%} of the rows or more: hashing is level"
@@ -79,7 +82,7 @@ def choose_join(
 ) -> tuple[str, str]:
     """Return (strategy, reason) for `auto`: the cheapest by `skewkit.plan.price`."""
     larger = max((p for p in profiles if p is not None), key=lambda p: p.rows)
-    cold = cold_reason(plan.keys, larger, settings)
+    cold = cold_reason(plan.keys, larger, settings, plan.work)
     if cold is not None:
         return "native", cold
     n = plan.keys.partitions

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from skewkit.plan.grid import Grid, Shape, along, cells_of, shape_of, work
+from skewkit.plan.grid import OUTPUT_COST, Grid, Shape, along, cells_of, shape_of, work
 from skewkit.plan.joinrules import SIDES, JoinRules, Side, opposite
 from skewkit.plan.keyplan import EPSILON, HeavyRoute, KeyPlan, key_plan, native_straggler
 from skewkit.plan.load import HeavyLoad, KeyLoad, expected_tail
@@ -44,6 +44,11 @@ class JoinPlan:
     def totals(self, side: Side) -> SideTotals:
         """Return the totals of a side."""
         return self.left if side == "left" else self.right
+
+    @property
+    def work(self) -> float:
+        """The rows of the larger side, and those that come out, weighted by `OUTPUT_COST`."""
+        return max(self.left.rows, self.right.rows) + OUTPUT_COST * self.output
 
     @property
     def copies(self) -> float:

@@ -20,6 +20,8 @@ def check_numbers(profile: KeyProfile) -> None:
     """
     for name in ("rows", "nulls", "theta", "unlisted", "fraction"):
         _check(name, [getattr(profile, name)])
+    if profile.sampled and not profile.fraction:
+        raise ValueError("fraction is 0, but the profile is of a sample; expected which part of the rows was sampled")
     for name in ("tail", "tail_keys"):
         _check(name, getattr(profile, name))
     if not profile.tail or len(profile.tail) != len(profile.tail_keys):

@@ -8,6 +8,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from skewkit.spark.compat import explained, explained_whole
+from skewkit.spark.keys import sql_type
 from skewkit.spark.physical import is_cut
 
 _EQUALITY = re.compile(r"Project \[\((.+) = (.+)\) AS compared#")
@@ -23,7 +24,7 @@ def compared_type(spark: SparkSession, left: str, right: str) -> str | None:
     >>> compared_type(spark, "date", "array<int>")
     """
     try:
-        compared = spark.sql(f"SELECT CAST(NULL AS {left}) = CAST(NULL AS {right}) AS compared")
+        compared = spark.sql(f"SELECT CAST(NULL AS {sql_type(left)}) = CAST(NULL AS {sql_type(right)}) AS compared")
     except PySparkException:
         return None
     text = explained(compared, "EXTENDED")

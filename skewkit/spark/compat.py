@@ -20,6 +20,9 @@ from pyspark.sql import functions as F
 VERSION = tuple(int(part) for part in pyspark.__version__.split(".")[:2])
 _SQL_CONNECT = "pyspark.sql.connect"
 _MOST_FIELDS = "spark.sql.debug.maxToStringFields"
+_DECIDING = tuple(
+    f"spark.sql.{name}" for name in ("session.timeZone", "ansi.enabled", "caseSensitive", "timestampType")
+)
 _EXPLAINING = Lock()
 _CUT_OFF = re.compile(r"\.\.\. \d+ more characters\s*$")
 
@@ -49,6 +52,26 @@ def conf_reader(spark: SparkSession) -> Callable[[str], str | None]:
             return None
 
     return read
+
+
+def differing_conf(a: SparkSession, b: SparkSession) -> str | None:
+    """Return a conf that decides what keys are, and that two sessions differ in, or None.
+
+    >>> differing_conf(spark, spark)
+    """
+    if a is b:
+        return None
+    read, other = conf_reader(a), conf_reader(b)
+    return next((name for name in _DECIDING if read(name) != other(name)), None)
+
+
+def is_off(spark: SparkSession, name: str) -> bool:
+    """Return whether a session conf is set to false, which Spark takes in any case of letters.
+
+    >>> is_off(spark, "spark.sql.adaptive.enabled")
+    False
+    """
+    return (conf_reader(spark)(name) or "").strip().lower() == "false"
 
 
 def errors_of_tasks() -> tuple[type[Exception], ...]:

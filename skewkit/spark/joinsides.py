@@ -10,7 +10,7 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from skewkit.spark.compat import conf_reader, is_connect, resolves
+from skewkit.spark.compat import is_connect, is_off, resolves
 from skewkit.spark.keys import Keys, Names, quoted
 from skewkit.spark.selecting import without
 
@@ -109,7 +109,7 @@ def united(
     """
     plain = reduce(DataFrame.unionAll, (a.join(b, keys.on, how) for a, b in parts))  # type: ignore[arg-type]
     keeps = how in ("inner", "left", "right") and all(field.nullable for field in plain.schema.fields)
-    if keys.using is None or not keeps or is_connect(plain) or conf_reader(plain.sparkSession)(_AMBIGUOUS) == "false":
+    if keys.using is None or not keeps or is_connect(plain) or is_off(plain.sparkSession, _AMBIGUOUS):
         return plain
     try:
         closed = _united_with_hidden_keys(parts, left, right, keys.using, how)

@@ -20,6 +20,7 @@ from skewkit.spark.compat import is_column
 KeyLike = str | Column
 _DOTTED = re.compile(r"[.`*]")
 _SESSION = re.compile(r"\bsession_window`?\s*(?:/\*.*?\*/\s*)?\(", re.IGNORECASE | re.DOTALL)
+_TIMESTAMP = re.compile(r"\btimestamp\b(?!:)")
 _MADE_ANEW = " now, because a view or table was replaced meanwhile; make the join anew with skew_join"
 _CHAR_TYPE = "__CHAR_VARCHAR_TYPE_STRING"
 
@@ -51,6 +52,16 @@ class Keys:
     def any_null(self) -> Column:
         """Whether any key column is null."""
         return self.null_in([True] * len(self.columns))
+
+    @property
+    def bare(self) -> tuple[str, ...]:
+        """The names of those keys that are columns of the frame as they are; Spark calls a cast, and a field, alike."""
+        given = self.given or self.types
+        return tuple(
+            name
+            for column, name, old, new in zip(self.columns, self.names, given, self.types, strict=True)
+            if old == new and str(column) in (f"Column<'{name}'>", f"Column<'{quoted(name)}'>")
+        )
 
     def null_in(self, unsafe: Sequence[bool]) -> Column:
         """Whether any of the key columns that `unsafe` marks is null; there must be one."""
@@ -135,7 +146,16 @@ def _cast(column: Column, old: str, new: str) -> Column:
     The optimizer makes `cast(cast(long AS float) AS double)` one cast, which has digits that the float lost; a join
     compares floats, so nothing may be left to simplify. To add 0 changes no float but -0.0, which is equal to 0.0.
     """
-    return (column + F.lit(0.0).cast("float") if (old, new) == ("float", "double") else column).cast(new)
+    return (column + F.lit(0.0).cast("float") if (old, new) == ("float", "double") else column).cast(sql_type(new))
+
+
+def sql_type(type_: str) -> str:
+    """Return a type's name such that SQL reads it as it is: `timestamp` alone is what the session takes it for.
+
+    >>> sql_type("timestamp"), sql_type("struct<timestamp:timestamp,b:timestamp_ntz>")
+    ('timestamp_ltz', 'struct<timestamp:timestamp_ltz,b:timestamp_ntz>')
+    """
+    return _TIMESTAMP.sub("timestamp_ltz", type_)
 
 
 def _pinned(column: Column, type_: str) -> Column:

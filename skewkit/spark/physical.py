@@ -11,6 +11,7 @@ _ATTRIBUTE = re.compile(r"([^\s,\[(]+)#\d+")
 _UNSAFE = (
     ("holds a limit or a sample, which may differ the second time", r"(?<!WindowGroup)Limit$|^Sample$|^TakeOrdered"),
     ("is observed, and its metrics would count every reading", r"^CollectMetrics"),
+    ("holds positions of rows", r"^AttachDistributedSequence"),
     ("is computed by Python, which may return something else the second time", r"Python|InPandas|InArrow"),
 )
 _UNSAFE_CALLS = (
@@ -37,7 +38,8 @@ _BY_ORDER = (
 )
 _RANK = re.compile(r"\b(?:dense_|percent_)?rank\((?:(?! AS ).)* AS ")
 """Ranks have a frame of rows, but are the same for rows that tie."""
-_OPERATOR = re.compile(r"^[\s:+|-]*(?:\*\(\d+\) )?(?:Scan )?(In-memory table|[A-Za-z]\w*)")
+_AT_OPERATOR = r"^[\s:+|-]*(?:\*\(\d+\) )?"
+_OPERATOR = re.compile(_AT_OPERATOR + r"(?:Scan )?(In-memory table|[A-Za-z]\w*)")
 _ROWS_OF_FILES = frozenset(("FileScan", "ColumnarToRow", "Project", "Filter"))
 _POSITIONED = _ROWS_OF_FILES | {
     *("Range", "LocalTableScan", "Generate", "Union"),
@@ -46,7 +48,13 @@ _POSITIONED = _ROWS_OF_FILES | {
 """Operators whose tasks give the same rows in the same order each time; what is cached may have to be made again."""
 _PARSED = re.compile(r"FileScan (?:csv|json|xml|text)\b")
 _CUT_LIST = re.compile(r"\.\.\. \d+ more fields")
-_OF_RDD = (("comes from an RDD, which may hold other rows the second time", r"RDD$"),)
+_UNKNOWN = (
+    ("comes from an RDD, which may hold other rows the second time", r"Scan \w*RDD\b"),
+    (
+        "comes from a source that may have other rows the second time",
+        r"(?:Batch)?Scan (?!OneRowRelation|In-memory table|hive )|SparkScriptTransformation",
+    ),
+)
 _COSTLY = (("is the result of a shuffle, which is costly", r"Exchange|Join|Window"),)
 
 
@@ -124,16 +132,22 @@ def depends_on_order(physical: str) -> str | None:
 def against_reading_twice(physical: str) -> str | None:
     """Return why a frame should not be computed twice, because it is unsafe or costly, or None."""
     text = _uncached(physical)
-    return unsafe_to_read_twice(physical) or of_rdd(physical) or _operator(_COSTLY, text)
+    return unsafe_to_read_twice(physical) or of_unknown(physical) or _operator(_COSTLY, text)
 
 
-def of_rdd(physical: str) -> str | None:
-    """Return why a frame of an RDD may have other rows when it is computed again, or None; nobody sees what makes it.
+def of_unknown(physical: str) -> str | None:
+    r"""Return why a frame may have other rows when it is computed again, as nobody sees what makes them, or None.
 
-    >>> of_rdd("*(1) Scan ExistingRDD[k#1]")
+    Files, ranges, lists in the plan and what is cached are the same each time.
+
+    >>> of_unknown("*(1) Scan ExistingRDD[k#1]")
     'comes from an RDD, which may hold other rows the second time'
+    >>> of_unknown("Project [k#1]\n+- *(1) Scan JDBCRelation((SELECT k FROM t LIMIT 9)) [k#1]")
+    'comes from a source that may have other rows the second time'
+    >>> of_unknown("*(1) ColumnarToRow\n+- FileScan parquet [Scan X#1]")
     """
-    return _operator(_OF_RDD, _uncached(physical))
+    lines = _uncached(physical).splitlines()
+    return next((why for why, scan in _UNKNOWN if any(re.match(_AT_OPERATOR + scan, line) for line in lines)), None)
 
 
 def is_simple(physical: str) -> bool:
@@ -142,7 +156,7 @@ def is_simple(physical: str) -> bool:
     >>> is_simple("*(1) Project [k#1]\n+- *(1) FileScan parquet"), is_simple("Generate explode(a#1)\n+- FileScan orc")
     (True, False)
     """
-    narrow = _operator((*_UNSAFE, *_OF_RDD, *_COSTLY), _uncached(physical)) is None
+    narrow = _operator((*_UNSAFE, *_COSTLY), _uncached(physical)) is None and of_unknown(physical) is None
     return narrow and bool(physical.strip()) and "Generate" not in operators(physical)
 
 

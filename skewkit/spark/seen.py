@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -21,12 +22,15 @@ from skewkit.spark.physical import (
     is_parsed,
     is_positioned,
     is_simple,
-    of_rdd,
+    of_unknown,
     operators,
     placed_by,
     unsafe_to_read_twice,
 )
 from skewkit.spark.size import guess_rows, rows_are_counted, source_columns
+
+_NAMED = re.compile(r"Column<'[\w.`]+'>")
+"""A column that is only named, and is as steady as the frame."""
 
 
 @dataclass(frozen=True)
@@ -81,16 +85,17 @@ class Seen:
         >>> Seen(firsts).varying([F.col("k")]), Seen(firsts).varying([F.col("v")])
         (None, 'holds the first of several values, or another one that depends on the order of rows')
         """
-        return None if self._steady else _why_not_again(self._of(columns))
+        stored = all(_NAMED.fullmatch(str(column)) for column in columns)
+        return None if stored and self._steady else _why_not_again(self._of(columns))
 
     @property
-    def of_rdd(self) -> str | None:
-        """Why the frame may hold other rows when it is read again, being made of an RDD, or None."""
-        return of_rdd(self.physical)
+    def of_unknown(self) -> str | None:
+        """Why the frame may hold other rows when it is read again, as nobody sees what makes them, or None."""
+        return of_unknown(self.physical)
 
     def unsteady(self, columns: Sequence[Column]) -> str | None:
         """Return why these columns may have other values when a task runs again, or None; Python is trusted."""
-        if self._steady:
+        if self._steady and all(_NAMED.fullmatch(str(column)) for column in columns):
             return None
         physical = self._of(columns)
         return depends_on_order(physical) if physical.strip() else unsafe_to_read_twice(physical)

@@ -12,7 +12,7 @@ from functools import reduce
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from skewkit.spark.compat import conf_reader, has_star_except
+from skewkit.spark.compat import has_star_except, is_off
 from skewkit.spark.keys import Names, quoted
 
 _LATERAL = "spark.sql.lateralColumnAlias.enableImplicitResolution"
@@ -24,7 +24,7 @@ def with_columns(df: DataFrame, columns: Mapping[str, Column]) -> DataFrame:
     That is one select, by lateral aliases, unless the session does without them.
     """
     named = [column.alias(name) for name, column in columns.items()]
-    if (conf_reader(df.sparkSession)(_LATERAL) or "true").lower() == "false":
+    if is_off(df.sparkSession, _LATERAL):
         return reduce(lambda found, column: found.select("*", column), named, df)
     return df.select("*", *named)
 

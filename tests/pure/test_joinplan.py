@@ -199,6 +199,17 @@ def test_a_semi_join_is_answered_by_the_look_up_where_copies_would_be_more_than_
     assert not grid.answered
 
 
+def test_few_rows_that_make_many_pairs_are_worth_another_plan():
+    both = profile_of({0: 9_500.0}, 9_500.0), profile_of({0: 9_500.0}, 9_500.0)
+    plan = join_plan(*both, 32, JoinRules("full"))
+    options = JoinOptions(Widths(16.0, 16.0), False, None)
+    assert choose_join(plan, both, Settings(min_rows=100_000), options)[0] == "salt"
+    once = both[0], profile_of({0: 1.0}, 9_500.0)
+    chosen, reason = choose_join(join_plan(*once, 32, JoinRules("full")), once, Settings(min_rows=100_000), options)
+    assert chosen == "native"
+    assert "too few" in reason
+
+
 def test_a_broadcast_of_wide_rows_keeps_to_its_budget():
     left, right = profile_of({1: 1e6}, 1e6), profile_of({1: 5e4}, 1e5)
     options = JoinOptions(Widths(), True, None, memory=Widths(right=1e5))

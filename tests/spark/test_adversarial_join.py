@@ -10,6 +10,7 @@ from pyspark.sql import Window
 from pyspark.sql import functions as F
 
 from skewkit import KeyProfile, SkewkitError, explain, skew_join, skew_profile
+from skewkit.api.joinkeys import join_keys
 from skewkit.errors import UnsupportedError
 from skewkit.spark.compat import explained
 from skewkit.spark.seen import Seen
@@ -362,6 +363,7 @@ def test_a_session_with_more_shuffle_partitions_than_a_plan_can_have(spark, fact
         assert "65536 partitions" in explain(skew_join(facts, dims, "k"))
 
 
+TIME_ZONE = "spark.sql.session.timeZone"
 BAD = "if(id % 5 = 0, 'none', string(if(id % 3 > 0, 0, id))) AS k"
 """Some of these strings are no numbers, and an ANSI cast of them fails."""
 
@@ -420,7 +422,7 @@ def test_the_key_that_does_not_show_after_the_hot_keys_were_broadcast(facts, dim
 
 @pytest.mark.every(3)
 @pytest.mark.connect
-@pytest.mark.parametrize("ambiguous", ["true", "false"])
+@pytest.mark.parametrize("ambiguous", ["False", "true", "false"])
 def test_frames_that_share_a_column_beside_the_key(spark, ambiguous):
     base = spark.range(60).selectExpr("nullif(id, -1) AS id", "nullif(id, -1) AS v")
     left = base.selectExpr("nullif(if(id < 40, 0, id), -1) AS k", "v")
@@ -648,3 +650,65 @@ def test_rows_of_files_that_are_filtered_or_read_in_part_are_as_wide_as_their_ty
     wide = spark.read.parquet(str(tmp_path / "wide"))
     for frame, stored in ((wide, True), (wide.where("k < 9"), False), (wide.select("k"), False)):
         assert Seen(frame).as_stored == stored
+
+
+def test_what_timestamp_means_is_not_left_to_the_session(spark):
+    """`timestamp` in a text is the type that a session takes it for; the columns' own type has a zone."""
+    with conf(spark, "spark.sql.timestampType", "TIMESTAMP_NTZ"), conf(spark, TIME_ZONE, "America/New_York"):
+        # Half past one, twice: before the clocks went back and after.
+        left = spark.range(2).selectExpr("timestamp_seconds(1730611800 + id * 3600) AS k", "id AS v")
+        right = spark.sql("SELECT TIMESTAMP_NTZ'2024-11-03 01:30:00' AS k, 1 AS w")
+        joined = skew_join(left, right, "k", strategy="salt", partitions=4)
+        assert_same_rows(joined, left.join(right, "k"))
+        assert joined.count() == 1
+
+
+def test_frames_of_sessions_that_read_keys_in_another_way(spark):
+    other = spark.newSession()
+    other.conf.set(TIME_ZONE, "UTC")
+    with conf(spark, TIME_ZONE, "America/New_York"):
+        left = spark.range(90).selectExpr("cast(DATE'2024-05-01' AS timestamp) AS k", "id AS v")
+        right = other.range(3).selectExpr("DATE'2024-05-01' AS k", "id AS w")
+        joined = skew_join(left, right, "k", partitions=4)
+        assert joined.count() == left.join(right, "k").count() == 270
+        assert f"the frames' sessions differ in {TIME_ZONE}" in explain(joined)
+
+
+def test_a_key_that_is_a_cast_is_another_one_than_the_column_of_its_name(spark):
+    """Spark calls a cast by the name of its column: grouped by the hour, a day is there 24 times."""
+    hours = spark.range(24_000).selectExpr("timestamp_seconds(if(id % 4 < 3, id % 24, id) * 3600) AS ts", "id AS v")
+    days = spark.range(1_000).selectExpr("date_from_unix_date(id) AS d")
+    by_hour = hours.groupBy("ts").count()
+    on = days["d"] == by_hour["ts"].cast("date")
+    keys = join_keys(days, by_hour, on)
+    assert keys.right.names == ("ts",)
+    assert keys.right.bare == ()
+    check(days, by_hour, on, "full")
+    placed = hours.repartition(5, "ts")
+    joined = skew_join(placed, days, placed["ts"].cast("date") == days["d"], strategy="auto", partitions=4)
+    assert "is repartitioned by the key" not in explain(joined)
+
+
+def test_a_key_that_python_makes_is_not_broadcast_in_two_readings(spark):
+    import random
+
+    pick = F.udf(lambda i: random.randrange(4), "int")
+    facts, dims = spark.range(60_000).toDF("id"), spark.range(4).selectExpr("int(id) AS d")
+    with conf(spark, "spark.skewkit.minRows", "1000"), conf(spark, "spark.sql.autoBroadcastJoinThreshold", "-1"):
+        joined = skew_join(facts, dims, pick("id") == F.col("d"), "left", partitions=8)
+        assert "no broadcast of the hot keys, because the left side is computed by Python" in explain(joined)
+        assert joined.count() == 60_000
+
+
+def test_what_a_script_prints_is_read_once(spark):
+    rows = spark.sql("SELECT TRANSFORM(id) USING 'cat' AS (k bigint) FROM range(999)")
+    assert "source that may have other rows" in Seen(rows).of_unknown
+    assert Seen(rows.cache()).of_unknown is None
+    rows.unpersist()
+
+
+def test_group_bys_that_lose_their_keys_are_not_used(spark, facts, dims):
+    with conf(spark, "spark.sql.retainGroupColumns", "false"):
+        joined = skew_join(facts, dims, "k", partitions=3)
+        assert "native: spark.sql.retainGroupColumns is off" in explain(joined)
+        assert Counter(joined.collect()) == Counter(facts.join(dims, "k").collect())
