@@ -9,7 +9,7 @@ from skewkit.testing import assert_same_rows, partition_rows
 from tests.helpers import conf
 
 PLACED = pytest.mark.skipif(not places_by_id(), reason="before Spark 4.1 several salts share a task")
-pytestmark = [pytest.mark.connect, PLACED]
+pytestmark = PLACED
 N = 8
 WIDE = ["if(id % 4 < 3, null, id % 50) AS k", *(f"cast(null AS double) AS d{i}" for i in range(9))]
 
@@ -31,8 +31,9 @@ def assert_spread(joined, unmatched, most):
     assert max(rows) <= most
 
 
-@pytest.mark.parametrize("how", ["left", "full", "anti"])
-@pytest.mark.parametrize("kind", ["parquet", "orc"])
+@pytest.mark.connect
+@pytest.mark.every(2)
+@pytest.mark.parametrize(("kind", "how"), [(k, h) for h in ("left", "full", "anti") for k in ("parquet", "orc")])
 def test_null_keys_of_files(spark, dimension, tmp_path, kind, how):
     facts = of_files(spark, str(tmp_path / "t"), kind)
     joined = skewkit.skew_join(facts, dimension, "k", how, strategy="salt", partitions=N)
@@ -68,6 +69,7 @@ def test_null_safe_keys_of_files(spark, dimension, tmp_path):
     assert_same_rows(joined.toDF(*named), facts.join(nulls, on).toDF(*named))
 
 
+@pytest.mark.connect
 def test_null_keys_of_a_cached_frame(spark, dimension, tmp_path):
     facts = of_files(spark, str(tmp_path / "t")).cache()
     joined = skewkit.skew_join(facts, dimension, "k", "left", strategy="salt", partitions=N)
@@ -84,6 +86,7 @@ def test_null_keys_of_a_table_cached_by_name(spark, dimension, tmp_path):
     spark.catalog.uncacheTable("salting_cached")
 
 
+@pytest.mark.connect
 def test_rows_that_found_nothing_in_a_join_before(spark, dimension, tmp_path):
     """They are alike in all columns of that join's right side, of which there are more than are hashed."""
     facts = spark.range(8000).selectExpr("if(id % 4 < 3, -1 - id % 5, id % 50) AS a", "1L AS v", "1D AS d")
@@ -127,6 +130,7 @@ def test_a_parquet_frame_and_itself(spark, tmp_path):
     small.unpersist()
 
 
+@pytest.mark.connect
 def test_a_later_filter_is_still_pushed_to_parquet_files(spark, dimension, tmp_path, connect):
     days = spark.range(8000).selectExpr(*WIDE, "id % 4 AS day", "id AS v")
     days.write.partitionBy("day").parquet(str(tmp_path / "days"))
