@@ -6,8 +6,9 @@ import datetime as dt
 import decimal
 import inspect
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, get_type_hints
 
+from pyspark import cloudpickle
 from pyspark.sql.types import StructType
 
 from skewkit.errors import ArgumentTypeError, SchemaError
@@ -16,7 +17,11 @@ from skewkit.spark.workers import takes_key
 
 def is_plain(func: Callable[..., Any]) -> bool:
     """Return whether a group function takes a frame, and not an iterator of frames (Spark 4.1 and later)."""
-    return not any("Iterator" in str(hint) for hint in getattr(func, "__annotations__", {}).values())
+    try:
+        hints = get_type_hints(func)
+    except Exception:  # names that are not there; Spark then takes the text of a hint, too
+        hints = getattr(func, "__annotations__", {})
+    return not any("Iterator" in str(hint) for hint in hints.values())
 
 
 def check_arguments(what: str, func: object, *, frames: int = 1) -> None:
@@ -52,6 +57,7 @@ def check_function(
     """
     if not is_plain(func):
         return
+    func, merge = _copied(func), None if merge is None else _copied(merge)
     trial = _arrow_trial if arrow else _trial
     trials = [trial(func, fake_rows(rows, size), schema, keys) for size in (2, 1)]
     what, wrong = f"group function {_name(func)}", [mismatch for _, mismatch in trials]
@@ -63,6 +69,15 @@ def check_function(
             f"{what} returned {wrong[0]}; change the function or the schema. It was tried on made-up rows; if what "
             "it returns depends on the data, set spark.skewkit.checkFunctions to false"
         )
+
+
+def _copied(func: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function as a worker would get it, so that what a trial leaves in its globals is not sent to workers."""
+    try:
+        copy: Callable[..., Any] = cloudpickle.loads(cloudpickle.dumps(func))
+    except Exception:  # Spark will say so itself
+        return func
+    return copy
 
 
 def _has_rows(result: Any) -> bool:

@@ -26,7 +26,7 @@ from skewkit.errors import ArgumentError, ArgumentTypeError, UnsupportedError, n
 from skewkit.plan.choice import Choice
 from skewkit.plan.profile import KeyProfile
 from skewkit.plan.rehash import rehashed
-from skewkit.spark.compat import differing_conf, errors_of_tasks, is_column, is_off
+from skewkit.spark.compat import differing_conf, is_column, is_of_a_task, is_off
 from skewkit.spark.frames import remember
 from skewkit.spark.joining import broadcast_head, salted
 from skewkit.spark.joinsides import JoinKeys
@@ -44,8 +44,9 @@ _FAILURES = (
     "SparkUpgradeException",
     "UnsupportedOperationException",
 )
-_KNOWN = (getattr(spark_errors, name) for name in _FAILURES if hasattr(spark_errors, name))
-_FAILED: tuple[type[Exception], ...] = (*_KNOWN, *errors_of_tasks())
+_FAILED: tuple[type[Exception], ...] = tuple(
+    getattr(spark_errors, name) for name in _FAILURES if hasattr(spark_errors, name)
+)
 """What a job raises when a key cannot be computed, such as a cast of a text that is no number."""
 _RETAIN = "spark.sql.retainGroupColumns"
 _GROUPS_LOSE_KEYS = f"{_RETAIN} is off, and skewkit counts rows by key"
@@ -65,7 +66,7 @@ def skew_join(
     left: DataFrame,
     right: DataFrame,
     on: str | Column | Sequence[str] | Sequence[Column],
-    how: str = "inner",
+    how: str | None = "inner",
     *,
     strategy: str = "auto",
     partitions: int | None = None,
@@ -152,8 +153,8 @@ def skew_join(
     asked = Asked(title, strategy, keys, rules, n, settings, *profiles)
     try:
         choice = decide(asked, sides, Seen(native).physical)
-    except _FAILED as error:
-        if strategy != "auto":
+    except Exception as error:
+        if strategy != "auto" or not (isinstance(error, _FAILED) or is_of_a_task(error)):
             raise
         # Plain Spark may compute fewer keys, or may fail as well, when it is asked for rows.
         return remember(native, Choice(title, "native", f"the keys could not be profiled: {first_line(error)}"))
@@ -176,7 +177,8 @@ def _given_profiles(
     )
 
 
-def _how(how: str) -> str:
+def _how(how: str | None) -> str:
+    how = "inner" if how is None else how  # as `DataFrame.join` has it
     if not isinstance(how, str):
         raise ArgumentTypeError(f"how is a string such as 'inner' or 'left', not {how!r}")
     kind = HOWS.get(how.lower().replace("_", ""))

@@ -132,8 +132,7 @@ def _fits_a_hash_table(plan: JoinPlan, settings: Settings, memory: Widths) -> bo
 def _without_a_job(asked: Asked, physical: str) -> str | None:
     """Return why plain Spark is right, from its own plan, or None."""
     join = top_join(physical)
-    named = asked.left is not None and asked.left.named
-    if not asked.auto or named or join is None or not join.startswith("Broadcast"):
+    if not asked.auto or join is None or not join.startswith("Broadcast"):
         return None
     return f"Spark broadcasts one side ({join}): nothing is shuffled"
 

@@ -14,13 +14,15 @@ from skewkit.spark.joinsides import JoinKeys
 from skewkit.spark.seen import Seen
 from skewkit.spark.size import row_bytes
 
+_PARSED = "is parsed from texts, of which Spark may drop more or fewer as malformed when other columns are asked for"
+
 
 @dataclass(frozen=True)
 class Sides:
     """Both frames of a join, as the optimizer sees them.
 
-    Nobody sees what makes an RDD, or what a database answers: frames of these are read twice only if they are
-    `trusted`, as by who asks for a strategy.
+    Nobody sees what makes an RDD, what a database answers, or whether malformed texts are dropped: frames of these are
+    read twice only if they are `trusted`, as by who asks for a strategy.
     """
 
     left: Seen
@@ -44,15 +46,25 @@ class Sides:
         }
         return {side: reason for side, reason in found.items() if reason is not None}
 
+    def _unsafe_to_look_up(self, how: str) -> dict[Side, str]:
+        """Return the sides whose keys, read alone, may be others, and why.
+
+        A semi or anti join reads nothing but the keys of its right side in any case.
+        """
+        if self.trusted or how in ("semi", "anti"):
+            return self.unsafe
+        return {side: _PARSED for side, seen in self.named if seen.parsed} | self.unsafe
+
     def rules(self, how: str, *, residual: bool) -> JoinRules:
         """Return the rules of the join; the optimizer is asked about the sides only where the rules depend on it."""
         if how == "inner" or residual:
             return JoinRules(how, residual)
-        return JoinRules(how, residual, tuple(side for side in SIDES if side not in self.unsafe))
+        unsafe = self._unsafe_to_look_up(how)
+        return JoinRules(how, residual, tuple(side for side in SIDES if side not in unsafe))
 
     def closed_reason(self, how: str) -> str:
         """Return why no hot key of this join can be split."""
-        unsafe = [f"the {side} side {reason}" for side, reason in self.unsafe.items()]
+        unsafe = [f"the {side} side {reason}" for side, reason in self._unsafe_to_look_up(how).items()]
         if unsafe:
             return (
                 f"a {how} join keeps both sides' rows, so hot keys have to be looked up on the other side, "

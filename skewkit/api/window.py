@@ -278,8 +278,11 @@ class SkewWindow:
                 reason = f"the frame {self._frame} reaches over most of a hot partition, so blocks would hold it all"
                 return self._choice("native", reason, known), None
         if not plan.blocks:
-            one = f"the hot partitions have one value of {self._by.orders[0].name}, so there is nowhere to cut them"
-            reason = one if any(sampled.values()) else "no row of a hot partition was found"
+            reason = "no row of a hot partition was found"
+            if any(sampled.values()):
+                reason = "the hot partitions have one value of the order, so there is nowhere to cut them"
+            if not self._by.orders:
+                reason = "what is to be cut off the hot partitions is too small"
             return self._choice("native", reason, known), None
         blocks = [f"{key_text(h.key)} into {last - first + 1} blocks" for h, first, last in _cut_keys(plan)]
         along = ", ".join(map(str, plan.orders[: plan.depth]))

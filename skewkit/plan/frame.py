@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import operator
 from dataclasses import dataclass
+from typing import SupportsIndex
 
 from skewkit.errors import ArgumentError, ArgumentTypeError
 
@@ -72,12 +74,12 @@ def make_frame(kind: str, start: object, end: object) -> Frame:
     """
     bounds = []
     for name, bound in (("start", start), ("end", end)):
-        if isinstance(bound, bool) or not isinstance(bound, int):
+        if isinstance(bound, bool) or not isinstance(bound, SupportsIndex):
             raise ArgumentTypeError(
                 f"{kind}Between got {name}={bound!r}; a bound is a whole number, Window.currentRow, "
                 "Window.unboundedPreceding or Window.unboundedFollowing"
             )
-        bounds.append(int(bound))
+        bounds.append(operator.index(bound))
     first, last = bounds
     if first > last:
         raise ArgumentError(f"{kind}Between({first}, {last}) ends before it starts; swap the bounds")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from skewkit.plan.grid import OUTPUT_COST, Grid, Shape, along, cells_of, shape_of, work
@@ -217,7 +217,11 @@ def join_plan(
     )
     matched = max(totals[0].rows - sum(a for a, _ in sizes.values()), 0.0)
     output = matched + sum(a * b if pairs else a for a, b in sizes.values())
-    return JoinPlan(rules, _spreading(keys, grids), grids, *totals, output)
+    # Rows that match nothing but come out may go anywhere; those of an answered key do so in an anti join.
+    unknown = not all(safe) and any(rules.keeps(s) and not t.measured for t, s in zip(totals, SIDES, strict=True))
+    if not keys.spread and (unknown or any(grid.answered for grid in grids)):
+        keys = replace(keys, spread=tuple((p, 1 / partitions) for p in range(partitions)))
+    return JoinPlan(rules, keys, grids, *totals, output)
 
 
 def _shape(a: float, b: float, mean: float, partitions: int, rules: JoinRules, pairs: bool) -> Shape:
@@ -299,14 +303,6 @@ def _most(profile: KeyProfile | None, listed: Mapping[int, HeavyKey]) -> Mapping
 
 def _rows(listed: Mapping[int, HeavyKey], key_hash: int) -> float:
     return max(1.0, listed[key_hash].estimate) if key_hash in listed else 1.0
-
-
-def _spreading(keys: KeyPlan, grids: Iterable[Grid]) -> KeyPlan:
-    """Rows of an answered key that come out of an anti join may go anywhere, also where no null is expected."""
-    if keys.spread or not any(grid.answered for grid in grids):
-        return keys
-    n = keys.partitions
-    return replace(keys, spread=tuple((p, 1 / n) for p in range(n)))
 
 
 def _joinable(profile: KeyProfile | None, safe: Sequence[bool]) -> dict[int, HeavyKey]:

@@ -13,13 +13,14 @@ from functools import reduce
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.types import ArrayType, DataType, StructType
+from pyspark.sql.types import StructType
 
 from skewkit.plan.keyplan import KeyPlan
 from skewkit.spark.aggregateplan import AggregatePlan, Part
 from skewkit.spark.grouping import Placed, placed
 from skewkit.spark.guard import guarded
 from skewkit.spark.keys import Keys
+from skewkit.spark.nulls import never_null
 from skewkit.spark.selecting import without
 
 _PLAIN = re.compile(r"[A-Za-z]\w*")
@@ -86,7 +87,7 @@ def _key_names(df: DataFrame, keys: Keys) -> list[str]:
 def _of_whole(name: str, schema: StructType) -> Column:
     """Return a result that was computed whole; as in `schema`, that of the cold keys, it may be one without nulls."""
     column, field = F.col("whole")[name], schema[name]
-    return (column if field.nullable else _never_null(column, field.dataType)).alias(name)
+    return (column if field.nullable else never_null(column, field.dataType)).alias(name)
 
 
 def _hot(
@@ -155,29 +156,10 @@ def as_schema(df: DataFrame, schema: StructType) -> DataFrame:
         if found.dataType != wanted.dataType:
             column = column.cast(wanted.dataType)
         if filled:
-            column = _never_null(column, wanted.dataType)
+            column = never_null(column, wanted.dataType)
         if wanted.metadata != found.metadata:
             column = column.alias(wanted.name, metadata=wanted.metadata)
         elif filled or found.name != wanted.name or found.dataType != wanted.dataType:
             column = column.alias(wanted.name)
         columns.append(column)
     return df.select(*columns)
-
-
-def _never_null(column: Column, type_: DataType) -> Column:
-    """Return a column that has no nulls in a form from which Spark sees that."""
-    if isinstance(type_, ArrayType):
-        nothing = F.array().cast(ArrayType(type_.elementType))
-        return F.coalesce(column, nothing if type_.containsNull else F.array_compact(nothing))
-    if type_.typeName() in _NEVER_SEEN:
-        return F.coalesce(column, F.lit(_NEVER_SEEN[type_.typeName()]).cast(type_))
-    return column
-
-
-# What makes Spark believe that a column of such a type has no nulls; no row ever gets it.
-_NEVER_SEEN = {
-    **dict.fromkeys(("byte", "short", "integer", "long", "float", "double", "decimal"), 0),
-    "string": "",
-    "binary": b"",
-    "boolean": False,
-}

@@ -167,13 +167,17 @@ def _by_value(batch: Batch, position: int, how: Chunking) -> Iterator[tuple[Any,
             yield value, rows.slice(start, how.most_rows)
 
 
-def _results(func: GroupFunction, table: Table, how: Chunking) -> Iterator[tuple[tuple[Any, ...], Any]]:
-    """Run the function on a sub-group, or on one per key where the keys share their hash."""
+def _results(func: GroupFunction, table: Table, how: Chunking) -> Iterator[tuple[Any, tuple[Any, ...], Any]]:
+    """Run the function on a sub-group, or on one per key where the keys share their hash.
+
+    Before each result stand which parts of its key are nulls, as in pandas they may look like NaN, and the key.
+    """
     for part in _one_key_each(table, how.keys):
+        nulls = tuple(not part.column(i)[0].is_valid for i in how.keys)
         key = tuple(part.column(i)[0] for i in how.keys) if how.arrow else _key_in_pandas(part, how)
         frame = first_columns(part, how.width)
         frame = _nullable(frame) if how.arrow else _in_pandas(frame, how)
-        yield key, func(key, frame) if takes_key(func) else func(frame)
+        yield nulls, key, func(key, frame) if takes_key(func) else func(frame)
 
 
 def _nullable(table: Table) -> Table:
@@ -231,7 +235,7 @@ def _series(table: Table, how: Chunking) -> list[Any]:
     return list(new(table, timezone=how.timezone, prefer_int_ext_dtype=how.extension_ints))
 
 
-def _packed(table: Table, result: tuple[Any, Any], number: int, how: Chunking) -> Batch:
+def _packed(table: Table, result: tuple[Any, Any, Any], number: int, how: Chunking) -> Batch:
     import pyarrow as pa
 
     group = table.column(how.heavy)[0].as_py()

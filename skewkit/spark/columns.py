@@ -48,6 +48,8 @@ def is_constant(column: Column) -> bool:
 
 def holds_no_column(node: Node) -> bool:
     """Return whether a Column of which this is the outermost step reads no column of a frame, as far as can be seen."""
+    if node.kind == "call" and not node.children:  # of a row's place, of its file
+        return False
     return node.kind == "constant" or (node.over is not None and all(map(is_constant, node.children)))
 
 

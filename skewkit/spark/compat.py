@@ -74,13 +74,17 @@ def is_off(spark: SparkSession, name: str) -> bool:
     return (conf_reader(spark)(name) or "").strip().lower() == "false"
 
 
-def errors_of_tasks() -> tuple[type[Exception], ...]:
-    """Return what a job raises because a task failed, where PySpark has no class for the cause (before Spark 4.0)."""
-    if VERSION >= (4, 0):
-        return ()
-    from py4j.protocol import Py4JJavaError
+def is_of_a_task(error: Exception) -> bool:
+    """Return whether a job raised this because a task of it failed, where PySpark has no class of errors for the cause.
 
-    return (Py4JJavaError,)
+    Not because somebody cancelled it.
+
+    >>> is_of_a_task(ValueError("org.apache.spark.SparkException"))
+    False
+    """
+    text, name = str(error), type(error).__name__
+    failed = name == "SparkException" or (name == "Py4JJavaError" and "org.apache.spark.SparkException" in text)
+    return failed and "cancelled" not in text[:1_000].lower()
 
 
 def default_partitions(spark: SparkSession) -> int:

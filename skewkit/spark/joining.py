@@ -169,22 +169,29 @@ def _with_packed(rows: _Rows, keys: JoinKeys, plan: JoinPlan, names: Names) -> D
     if free is not None and not _stays(how, side):
         df, free = df.where(~free), None
     columns = heavy_index(rows.keys, plan.keys, names, free=free)
-    helpers, marked = list(columns), None
-    row_hash, answered = None, any(grid.answered for grid in plan.grids)
-    if answered or free is not None or any(len(h.parts) > 1 for h in route.heavy):
+    helpers, marked, row_hash = list(columns), None, None
+    if free is not None or _is_cut(plan, side):
         nulls = (free is not None and bool(route.spread)) or any(None in h.key for h in route.heavy)
         row_hash = Salting.of(rows.seen, rows.own).hash(alike=nulls, frame=df)
-    if answered and row_hash is not None:
+    if any(grid.answered for grid in plan.grids):
         # A row's position is that in the frame, and not in what a look-up makes of it.
-        columns[names("salt")] = row_hash
-        df, free, marked = _answered(with_columns(df, columns), rows, keys, plan, names, free)
-        columns, row_hash, helpers = {}, F.col(names("salt")), [*helpers, names("salt")]
+        salt = {} if row_hash is None else {names("salt"): row_hash}
+        df, free, marked = _answered(with_columns(df, {**columns, **salt}), rows, keys, plan, names, free)
+        columns, row_hash, helpers = {}, F.col(names("salt")) if salt else None, [*helpers, *salt]
     placing = partition_columns(route, names, row_hash, free=free)
     columns, helpers = {**columns, **placing}, [*helpers, *placing]
+    # Null keys of both sides have one hash, and would be compared with each other; their salts differ.
+    apart = free if how == "full" and route.spread and names("row") in placing else None
     if len(lists) > n:
         df, columns = copies(with_columns(df, columns), lists, names), {}
-    packed = {rows.packed(names): packed_key(plan, rows.keys, names, marked)}
+    packed = {rows.packed(names): packed_key(plan, rows.keys, names, marked, apart)}
     return without(with_columns(df, {**columns, **packed}), *helpers)
+
+
+def _is_cut(plan: JoinPlan, side: Side) -> bool:
+    """Whether rows of a heavy key go to several partitions; the right rows of an answered one go nowhere."""
+    heavy = zip(plan.route(side)[0].heavy, plan.grids, strict=True)
+    return any(side == "left" if grid.answered else len(h.parts) > 1 for h, grid in heavy)
 
 
 def _answered(

@@ -17,10 +17,15 @@ _TAG_FROM = 33
 _WHOLE = ("tinyint", "smallint", "int", "bigint")
 
 
-def packed_key(plan: JoinPlan, keys: Keys, names: Names, marked: Column | None) -> Column:
-    """Return the packed key of a row with its `hash`, `heavy` and `partition`; `marked` rows meet a witness."""
+def packed_key(plan: JoinPlan, keys: Keys, names: Names, marked: Column | None, apart: Column | None = None) -> Column:
+    """Return the packed key of a row with its `hash`, `heavy` and `partition`.
+
+    `marked` rows meet a witness; rows that are `apart` are grouped by their salt, the column `row`.
+    """
     n, partition = plan.keys.partitions, F.col(names("partition"))
     group = group_of(names("hash"), n)
+    if apart is not None:
+        group = F.when(apart, group_of(names("row"), n)).otherwise(group)
     named = _named(plan, keys, names)
     if named is not None:
         group = F.coalesce(named, group)

@@ -46,7 +46,7 @@ _POSITIONED = _ROWS_OF_FILES | {
     *("InMemoryTableScan", "In-memory table", "InMemoryRelation"),
 }
 """Operators whose tasks give the same rows in the same order each time; what is cached may have to be made again."""
-_PARSED = re.compile(r"FileScan (?:csv|json|xml|text)\b")
+_PARSED = re.compile(r"FileScan (?:csv|json|xml)\b")
 _CUT_LIST = re.compile(r"\.\.\. \d+ more fields")
 _UNKNOWN = (
     ("comes from an RDD, which may hold other rows the second time", r"Scan \w*RDD\b"),
@@ -183,8 +183,12 @@ def is_of_parquet(physical: str) -> bool:
 
 
 def is_parsed(physical: str) -> bool:
-    """Return whether a plan reads files of text, of which it parses no more than is asked for."""
-    return _PARSED.search(physical) is not None
+    r"""Return whether a plan reads files of CSV, JSON or XML, of which it parses no more than is asked for.
+
+    >>> is_parsed("FileScan csv [k#1]"), is_parsed("InMemoryTableScan\n+- InMemoryRelation\n +- FileScan csv [k#1]")
+    (True, False)
+    """
+    return _PARSED.search(_uncached(physical)) is not None
 
 
 def is_computed(physical: str, name: str) -> bool:

@@ -168,7 +168,7 @@ class Seen:
 
     @property
     def parsed(self) -> bool:
-        """Whether the frame is read from files of text, of which Spark parses no more than is asked for."""
+        """Whether the frame is read from files of CSV, JSON or XML, of which Spark parses no more than is asked for."""
         return is_parsed(self.physical)
 
 

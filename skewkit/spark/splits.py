@@ -277,7 +277,8 @@ def _adds_plain_numbers(call: AggregateCall, types: Sequence[str]) -> bool:
 
 def split_of_udf(udf: Callable[..., Column], merge: Callable[..., Any]) -> Split:
     """Return the split of a Python aggregate, whose partial results are merged by a function of a series of them."""
-    return Split((udf,), (udf_like(udf, getattr(merge, "func", merge)),), pays=True)
+    plain = getattr(merge, "func", merge) if hasattr(merge, "evalType") else merge  # it may be a UDF itself
+    return Split((udf,), (udf_like(udf, plain),), pays=True)
 
 
 _MOST_ARGUMENTS = {"count": 1 << 16, "regr_count": 2, "listagg": 2, "string_agg": 2, "mode": 2, "percentile": 3}

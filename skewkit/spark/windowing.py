@@ -17,6 +17,7 @@ from skewkit.spark.borders import bordered
 from skewkit.spark.carrying import Helpers, carried, in_order, meets
 from skewkit.spark.guard import guarded
 from skewkit.spark.keys import Keys, Names, quoted
+from skewkit.spark.nulls import never_null
 from skewkit.spark.ordering import OrderBy, first_order
 from skewkit.spark.salting import Salting
 from skewkit.spark.seen import Seen
@@ -200,7 +201,7 @@ def _finished(
         if found.dataType.simpleString() != type_:
             column = column.cast(type_)
         if found.nullable and not field.nullable:
-            column = F.coalesce(column, F.lit(0).cast(type_))
+            column = never_null(column, field.dataType)
         if field.nullable and not found.nullable:
             column = F.when(F.col(names("partition")) >= 0, column)
         results.append(column.alias(field.name))

@@ -60,9 +60,9 @@ def on_parts(merge: GroupFunction, order: tuple[str, ...], packed: str) -> Group
         parts: dict[Any, tuple[Any, list[Frame]]] = {}
         empty = None
         for *_, blob in sorted(zip(*columns, strict=True), key=lambda row: row[:-1]):
-            key, result = pickle.loads(blob)
+            nulls, key, result = pickle.loads(blob)
             if len(checked(result, arrow=is_arrow(frame))):
-                parts.setdefault(same(key), (key, []))[1].append(result)
+                parts.setdefault((nulls, same(key)), (key, []))[1].append(result)
             else:
                 empty = result
         whole = [(key, together(frames)) for key, frames in parts.values()]

@@ -172,3 +172,9 @@ def test_damaged_json_is_refused(name, value):
     KeyProfile.from_json(json.dumps(data))
     with pytest.raises(ProfileError, match="damaged"):
         KeyProfile.from_json(json.dumps({**data, name: value}))
+
+
+def test_a_sample_of_nothing_is_refused():
+    data = json.loads(exact_profile([5, 4, 3]).to_json())
+    with pytest.raises(ProfileError, match="fraction is 0, but the profile is of a sample"):
+        KeyProfile.from_json(json.dumps({**data, "sampled": True, "fraction": 0.0}))

@@ -346,7 +346,12 @@ def test_sessions_are_left_to_spark(facts):
 
 
 @pytest.mark.connect
-def test_sliding_windows_make_several_rows_of_one_once(facts):
+@pytest.mark.parametrize("stored", [False, True], ids=["computed", "files"])
+def test_sliding_windows_make_several_rows_of_one_once(spark, facts, tmp_path, stored):
+    if stored:  # rows of files have a number, of which the windows of one row must not be told apart
+        facts.write.parquet(str(tmp_path / "facts"))
+        facts = spark.read.parquet(str(tmp_path / "facts"))
+
     def size(key, frame):
         return pd.DataFrame({"k": [str(key[0]["start"])], "n": [len(frame)]})
 

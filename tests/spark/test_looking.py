@@ -184,7 +184,6 @@ def test_a_renamed_column_is_computed_where_it_was_made(spark, skewed):
 
 
 @pytest.mark.every(2)
-@pytest.mark.connect
 @pytest.mark.parametrize("kind", ["range", "list", "files", "grouped", "selected"])
 def test_what_is_cached_stays_cached(spark, skewed, tmp_path, kind):
     """Spark drops from the cache what has the plan of a view that is dropped, and EXPLAIN is asked of a view."""

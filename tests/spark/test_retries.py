@@ -86,6 +86,16 @@ def slowly(lose):
     return same
 
 
+@pytest.mark.parametrize("kind", ["parquet", pytest.param("orc", marks=pytest.mark.slow)])
+def test_joins_of_null_keys_that_go_by_their_position(spark, others, lose, tmp_path, kind):
+    """These rows are alike in all columns: nothing but the place in its file says where a row goes."""
+    nulls = spark.range(4000, numPartitions=4).selectExpr("if(id % 4 < 3, null, id % 50) AS k", "1L AS v")
+    nulls.write.format(kind).save(str(tmp_path / "nulls"))
+    facts, same = spark.read.format(kind).load(str(tmp_path / "nulls")), slowly(lose)
+    joined = skewkit.skew_join(facts, others, "k", "left", strategy="salt", partitions=5)
+    check(joined.withColumn("z", same("v")), facts.join(others, "k", "left").withColumn("z", F.col("v")))
+
+
 def total(lose):
     """Return a group function that loses files."""
 

@@ -81,9 +81,12 @@ def test_null_keys_of_a_cached_frame(spark, dimension, tmp_path):
 def test_null_keys_of_a_table_cached_by_name(spark, dimension, tmp_path):
     of_files(spark, str(tmp_path / "t")).createOrReplaceTempView("salting_cached")
     spark.catalog.cacheTable("salting_cached")
-    joined = skewkit.skew_join(spark.table("salting_cached"), dimension, "k", "left", strategy="salt", partitions=N)
+    facts = spark.table("salting_cached")
+    joined = skewkit.skew_join(facts, dimension, "k", "left", strategy="salt", partitions=N)
     assert_spread(joined, "k IS NULL", 1000)
+    assert_same_rows(joined, facts.join(dimension, "k", "left"))
     spark.catalog.uncacheTable("salting_cached")
+    spark.catalog.dropTempView("salting_cached")
 
 
 @pytest.mark.connect
