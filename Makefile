@@ -10,7 +10,7 @@ SIDE_BY_SIDE := -n 2 --dist worksteal
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo test test-all lint types bench format clean preflight venv
+.PHONY: help demo test test-slow test-all lint types bench format clean preflight venv
 
 # Spark's Python workers must be those of .venv, and Spark the one in .venv, whatever the shell has set.
 export PYSPARK_PYTHON := $(CURDIR)/$(PY)
@@ -36,9 +36,11 @@ test: preflight lint types ## lint, types and the tests, as continuous integrati
 	@$(PY) -m pytest $(SIDE_BY_SIDE) --durations=10 $(ARGS)
 	@$(PY) -m pytest $(SIDE_BY_SIDE) --connect -m "connect and not slow" $(ARGS)
 
-test-all: preflight lint types ## the same, with the tests marked slow
-	@$(PY) -m pytest $(SIDE_BY_SIDE) --durations=10 --hypothesis-profile many -m "slow or not slow" $(ARGS)
-	@$(PY) -m pytest $(SIDE_BY_SIDE) --connect -m connect $(ARGS)
+test-slow: preflight venv ## what `make test` leaves out: the tests marked slow, and more examples of the properties
+	@$(PY) -m pytest $(SIDE_BY_SIDE) --durations=10 --hypothesis-profile many -m "slow or hypothesis" $(ARGS)
+	@$(PY) -m pytest $(SIDE_BY_SIDE) --connect -m "connect and slow" $(ARGS)
+
+test-all: test test-slow ## both
 
 lint: venv ## ruff: rules and format
 	@$(PY) -m ruff check .

@@ -30,7 +30,7 @@ CONFS = {
 # compiling took a third of the time.
 CONNECT_CONFS = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
 
-# Examples of a property: fewer in `make test`; `make test-all` asks for the other profile.
+# Examples of a property: fewer in `make test`; `make test-slow` asks for the other profile.
 settings.register_profile("few", max_examples=40)
 settings.register_profile("many", max_examples=100)
 settings.load_profile("few")

@@ -63,7 +63,7 @@ def decide(asked: Asked, sides: Sides, physical: str) -> Choice:
     safe = asked.keys.null_safe
     plan = join_plan(left, right, asked.partitions, asked.rules, null_safe=safe, scheme=scheme, hot=hot)
     chosen, reason = _strategy(asked, sides, plan, left, right)
-    notes = (_adaptive(asked, sides, plan, physical), *stale_note(left, asked.partitions))
+    notes = (*sides.notes(asked.rules), _adaptive(asked, sides, plan, physical), *stale_note(left, asked.partitions))
     # A look may know the heavy keys of a cold join by their hashes only: nothing to show.
     nameless = any(None in h.key for profile in (left, right) if profile is not None for h in profile.heavy)
     shown = (None, None) if nameless else (left, right)

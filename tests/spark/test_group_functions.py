@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from collections.abc import Iterator
 from pathlib import Path
 
 import pandas as pd
@@ -12,11 +13,12 @@ from pyspark.sql import functions as F
 
 import skewkit
 from skewkit.errors import ArgumentError
-from skewkit.spark.compat import explained
+from skewkit.spark.compat import VERSION, explained
 from skewkit.testing import assert_same_rows
 from tests.helpers import conf
 
 HERE, TWICE, ONCE = "not shuffled", "read twice", "computed once"
+Frames = Iterator[pd.DataFrame]
 TOTALS = "k string, n bigint, total bigint, top bigint"
 
 
@@ -414,3 +416,53 @@ def test_a_group_of_twenty_million_rows_fits_into_250_mb(spark):
     hot = groups.applyInPandas(peak, "k bigint, n bigint, y double, kb bigint", merge=merge).where("k = 0").first()
     assert hot.n == 19_800_000
     assert hot.kb < 250_000
+
+
+def test_nulls_and_nans_of_one_hash_are_merged_apart(spark):
+    """Spark's hash passes over nulls, and in pandas a null of doubles is a NaN."""
+    df = spark.range(2_000).selectExpr(
+        "if(id % 3 = 0, null, double('NaN')) AS a", "if(id % 3 = 0, double('NaN'), null) AS b", "id AS v"
+    )
+
+    def size(frame):
+        return pd.DataFrame({"n": [len(frame)]})
+
+    def add(parts):
+        return pd.DataFrame({"n": [int(parts["n"].sum())]})
+
+    ours = skewkit.skew_groupby(df, "a", "b", strategy="wrap", partitions=4).applyInPandas(size, "n bigint", merge=add)
+    assert sorted(row.n for row in ours.collect()) == [667, 1333]
+
+
+def test_a_function_that_fills_its_globals_can_still_be_sent_to_workers(spark, skewed):
+    """It is tried on the driver first; what that leaves behind may be no thing to be pickled."""
+    held = {}
+    exec(FILLS, held)
+    df = skewed(2_000)
+    ours = skewkit.skew_groupby(df, "k", strategy="wrap", partitions=4).applyInPandas(held["size"], "n bigint")
+    assert_same_rows(ours, df.groupBy("k").agg(F.count("*").alias("n")).select("n"))
+
+
+FILLS = """
+import threading
+import pandas as pd
+
+lock = None
+
+def size(frame):
+    global lock
+    lock = lock or threading.Lock()
+    with lock:
+        return pd.DataFrame({"n": [len(frame)]})
+"""
+
+
+@pytest.mark.skipif(VERSION < (4, 1), reason="functions of iterators came with Spark 4.1")
+def test_hints_that_are_other_names_of_iterators(spark, skewed):
+    def size(parts: "Frames") -> "Frames":
+        yield pd.DataFrame({"n": [sum(map(len, parts))]})
+
+    df = skewed(500)
+    plain = df.groupBy("k").applyInPandas(size, "n bigint")
+    ours = skewkit.skew_groupby(df, "k", strategy="wrap", partitions=4).applyInPandas(size, "n bigint")
+    assert_same_rows(ours, plain)

@@ -1,5 +1,7 @@
 """Grouped aggregate UDFs with a merge: hot keys in parts, merged once; plain Spark's rows."""
 
+import functools
+
 import pandas as pd
 import pyarrow as pa
 import pytest
@@ -115,3 +117,18 @@ def test_wrong_merges_are_told(facts, merge, said):
     squares, _ = udfs()
     with pytest.raises(skewkit.SkewkitError, match=said):
         skewkit.skew_groupby(facts, "k").agg(squares("v"), merge=merge(squares))
+
+
+@pytest.mark.connect
+def test_a_merge_may_be_a_partial(facts):
+    @F.pandas_udf("bigint")
+    def top(values: pd.Series) -> int:
+        return int(values.max())
+
+    def combine(how, parts):
+        return int(getattr(parts, how)())
+
+    ours = skewkit.skew_groupby(facts, "k", strategy="wrap", partitions=4).agg(
+        top("v").alias("top"), merge={top: functools.partial(combine, "max")}
+    )
+    assert_same_rows(ours, facts.groupBy("k").agg(F.max("v").alias("top")))

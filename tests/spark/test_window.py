@@ -1,5 +1,6 @@
 """`skew_window` returns the rows, columns and types of plain Spark's windows; hot partitions are computed in blocks."""
 
+import numpy as np
 import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql import Window
@@ -364,3 +365,41 @@ def test_the_fields_of_a_struct_are_no_star(facts):
     functions = {"n": F.count("st.*")}
     ours = skewkit.skew_window(df, "k", "v", strategy="split", partitions=4).select(**functions)
     assert_same_rows(ours, plain(df, ["k"], ["v"], functions))
+
+
+def test_what_is_too_small_to_be_cut_off_is_left_whole(spark):
+    """There is no order, of which the reason could say that it has one value."""
+    keys = "CASE WHEN id < 2503 THEN 0 WHEN id < 5002 THEN 1 WHEN id < 7501 THEN 2 ELSE 3 END AS k"
+    df = spark.range(10_000).selectExpr(keys, "id AS v")
+    ours = skewkit.skew_window(df, "k", strategy="split", partitions=2).select(s=F.sum("v"))
+    assert_same_rows(ours, plain(df, ["k"], [], {"s": F.sum("v")}))
+
+
+OF_DAYS = {
+    "date": "date_from_unix_date(int(v))",
+    "timestamp": "timestamp_seconds(v)",
+    "timestamp_ntz": "cast(timestamp_seconds(v) AS timestamp_ntz)",
+    "binary": "cast(string(v) AS binary)",
+    "decimal": "cast(v AS decimal(9,2))",
+}
+
+
+@pytest.mark.connect
+@pytest.mark.parametrize("type_", OF_DAYS)
+def test_defaults_of_columns_that_cannot_be_null(spark, type_):
+    rows = spark.range(2_000).selectExpr("if(id % 10 < 8, 0, id) AS k", "id AS v")
+    df = rows.selectExpr("*", f"coalesce({OF_DAYS[type_]}, {OF_DAYS[type_].replace('v', '7')}) AS x")
+    default = F.expr(OF_DAYS[type_].replace("v", "7"))
+    check(df, ["k"], ["v"], {"p": F.call_function("lag", F.col("x"), F.lit(1), default)})
+
+
+def test_arguments_of_finite_frames_that_are_of_the_row_s_file(spark, tmp_path):
+    """They are computed where the row is read."""
+    df = spark.range(0, 2_000, 1, 3).selectExpr("if(id % 10 < 8, 0, id) AS k", "id AS v")
+    df.write.parquet(str(tmp_path / "t"))
+    files = spark.read.parquet(str(tmp_path / "t"))
+    check(files, ["k"], ["v"], {"files": F.collect_list(F.input_file_name())}, ("rowsBetween", -2, 0))
+
+
+def test_bounds_may_be_numbers_of_numpy(facts):
+    check(facts, ["k"], ["v"], {"three": F.sum("v")}, ("rowsBetween", np.int64(-3), np.int32(0)))
