@@ -6,6 +6,7 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import reduce
+from pathlib import Path
 from typing import Any
 
 from pyspark.errors import PySparkException
@@ -114,8 +115,11 @@ class Case:
     text: list[str] = field(default_factory=list)
 
 
-def run(spark: SparkSession, seed: int) -> str:
-    """Compare one random join with plain Spark's; return what was chosen, or why there was nothing to compare."""
+def run(spark: SparkSession, seed: int, folder: Path | None = None) -> str:
+    """Compare one random join with plain Spark's; return what was chosen, or why there was nothing to compare.
+
+    With a folder, some of the frames have more columns, and some are files in it.
+    """
     draw = random.Random(seed)
     confs = {
         "spark.sql.adaptive.enabled": draw.choice(["true", "false"]),
@@ -132,7 +136,7 @@ def run(spark: SparkSession, seed: int) -> str:
     with ExitStack() as stack:
         for name, value in confs.items():
             stack.enter_context(conf(spark, name, value))
-        case = _case(spark, draw)
+        case = _case(spark, draw, _Wider(random.Random(-1 - seed), folder / str(seed)) if folder else None)
         case.text += [f"seed {seed}", str(confs)]
         try:
             return _compare(case)
@@ -140,7 +144,7 @@ def run(spark: SparkSession, seed: int) -> str:
             raise AssertionError("\n".join([str(error), *case.text])) from error
 
 
-def _case(spark: SparkSession, draw: random.Random) -> Case:
+def _case(spark: SparkSession, draw: random.Random, wider: "_Wider | None") -> Case:
     width = draw.choice([1, 1, 1, 2, 2, 3, 5])
     pairs = [draw.choice(MIXED) if draw.random() < 0.35 else (e := draw.choice(SAME), e) for _ in range(width)]
     pairs = [pair[::-1] if draw.random() < 0.5 else pair for pair in pairs]
@@ -152,6 +156,7 @@ def _case(spark: SparkSession, draw: random.Random) -> Case:
     others = names if kind != "other names" else [f"r_{name}" for name in names]
     if draw.random() < 0.15:
         left = _frame(spark, draw, sizes[0], hots[0], nulls[0], [p[0] for p in pairs], names, "v", 1)
+        left = wider.of(left, "v") if wider else left
         right = left if draw.random() < 0.4 else left.where(F.col("v") % 3 == 0)
         if kind == "other names":
             kind = "names"
@@ -160,6 +165,7 @@ def _case(spark: SparkSession, draw: random.Random) -> Case:
     else:
         left = _frame(spark, draw, sizes[0], hots[0], nulls[0], [p[0] for p in pairs], names, "v", 1)
         right = _frame(spark, draw, sizes[1], hots[1], nulls[1], [p[1] for p in pairs], others, "w", 2)
+        left, right = (wider.of(left, "v"), wider.of(right, "w")) if wider else (left, right)
         text = f"keys {pairs}"
     if kind in ("aliases", "expr") or draw.random() < 0.4:
         left, right = left.alias("a"), right.alias("b")
@@ -219,6 +225,41 @@ _SHAPES: list[Callable[[DataFrame, str], DataFrame]] = [
     lambda df, own: df.cache(),
     lambda df, own: df.select("*", F.explode(F.array(F.lit(1), F.lit(2))).alias("e")),
 ]
+
+
+_MORE = [
+    "string({})",
+    "double({}) / 3",
+    "date_from_unix_date(int({}))",
+    "timestamp_seconds({})",
+    "cast({} AS decimal(12, 3))",
+    "if({} % 2 = 0, NULL, {} * 7)",
+    "int({} % 3)",
+    "cast(NULL AS double)",
+    "'same'",
+]
+
+
+@dataclass
+class _Wider:
+    """Frames with more columns, or stored as files: joins hash some columns, and files know their rows' numbers."""
+
+    draw: random.Random
+    folder: Path
+
+    def of(self, df: DataFrame, own: str) -> DataFrame:
+        """Return the frame with more columns, made of the column `own`, perhaps as files."""
+        more = self.draw.sample(_MORE, self.draw.choice([0, 2, 5, 9]))
+        df = df.select("*", *(F.expr(text.format(own, own)).alias(f"{own}_{i}") for i, text in enumerate(more)))
+        path, kind = str(self.folder / own), self.draw.choice(["", "parquet", "parquet", "orc"])
+        if not kind:
+            return df
+        try:
+            df.write.format(kind).save(path)
+            stored = df.sparkSession.read.format(kind).load(path)
+        except PySparkException:  # not every type can be stored, nor two columns of one name
+            return df
+        return stored if stored.columns == df.columns else df  # nor every name
 
 
 def _ask(case: Case, draw: random.Random, kind: str, names: list[str], others: list[str]) -> None:
