@@ -102,12 +102,18 @@ def analysed(build: Callable[[], DataFrame], functions: Iterable[str] = ()) -> D
 
 
 def first_line(error: Exception) -> str:
-    r"""Return the first line of what an error of Spark says.
+    r"""Return the first line of what an error of Spark says; of an error in Java, what its last cause says.
 
     >>> first_line(ValueError("\n[PARSE_SYNTAX_ERROR] Syntax error\n== SQL =="))
     '[PARSE_SYNTAX_ERROR] Syntax error'
+    >>> first_line(ValueError("An error occurred while calling o1.x.\n: E: a\n\tat f\nCaused by: E: b\n\tat g"))
+    'E: b'
     """
-    return (str(error).strip().splitlines() or [type(error).__name__])[0]
+    lines = str(error).strip().splitlines() or [type(error).__name__]
+    if not lines[0].startswith("An error occurred while calling"):
+        return lines[0]
+    causes = [line for line in lines[1:] if line.startswith((": ", "Caused by: "))]
+    return causes[-1].removeprefix("Caused by").removeprefix(": ") if causes else lines[0]
 
 
 def heavy_values(heavy: Sequence[Any], keys: Keys) -> list[tuple[Any, ...]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from pyspark.errors import AnalysisException
@@ -51,7 +52,8 @@ def grouped_aggregates(group: Grouping, exprs: Sequence[Any], merges: Merges | N
     choice = group.decide(found, most_rows=plan.most_rows or float("inf"), most_distinct=most_distinct)
     if choice.strategy == "native" or choice.plan is None:
         return remember(native, choice)
-    row_hash = plan.values[0] if plan.salted_by else group.salt(plan.inputs.columns)
+    plan = replace(plan, salt=found.most_distinct)
+    row_hash = plan.values[plan.salt] if plan.salted_by else group.salt(plan.inputs.columns)
     try:
         frame = aggregate(group.df, group.keys, choice.plan, plan, row_hash, native.schema)
     except AnalysisException as error:

@@ -102,7 +102,7 @@ def skew_join(
         partitions: number of partitions n; the session's shuffle partitions if None.
         heavy: hot keys that you know, as a list of values (tuples for composite keys); then nothing is profiled. They
             are taken to be hot in the frame that surely has more rows, as far as the optimizer knows, else in the left
-            one (in a right join the right one).
+            one (in a right join the right one). What Spark broadcasts as a whole is left to it with `auto`.
         left_profile: profile of the left keys; without it one query profiles both sides.
         right_profile: profile of the right keys, used with `left_profile`. Without it `auto` does not broadcast, and
             `broadcast_head` profiles the right side; with it the rows to be broadcast are counted first.
@@ -143,7 +143,7 @@ def skew_join(
     sides = Sides(Seen(left), Seen(right), known, trusted=strategy != "auto")
     rules = None if isinstance(keys, str) else sides.rules(kind, residual=keys.residual is not None)
     if isinstance(keys, str) or rules is None or rules.closed:
-        reason = keys if isinstance(keys, str) else sides.closed_reason(kind)
+        reason = keys if isinstance(keys, str) else sides.closed_reason(kind, residual=keys.residual is not None)
         if strategy != "auto":
             raise UnsupportedError(f"strategy {strategy!r} is not possible here: {reason}; use 'auto' or 'native'")
         return remember(native, Choice(title, "native", reason))

@@ -63,7 +63,8 @@ def decide(asked: Asked, sides: Sides, physical: str) -> Choice:
     safe = asked.keys.null_safe
     plan = join_plan(left, right, asked.partitions, asked.rules, null_safe=safe, scheme=scheme, hot=hot)
     chosen, reason = _strategy(asked, sides, plan, left, right)
-    notes = (*sides.notes(asked.rules), _adaptive(asked, sides, plan, physical), *stale_note(left, asked.partitions))
+    whole = sides.kept_whole(asked.rules, _hot_sides(plan, most=True))
+    notes = (*whole, _adaptive(asked, sides, plan, physical), *stale_note(left, asked.partitions))
     # A look may know the heavy keys of a cold join by their hashes only: nothing to show.
     nameless = any(None in h.key for profile in (left, right) if profile is not None for h in profile.heavy)
     shown = (None, None) if nameless else (left, right)
@@ -214,8 +215,10 @@ def _gathered(asked: Asked, sides: Sides, plan: JoinPlan) -> str | None:
     return None
 
 
-def _hot_sides(plan: JoinPlan) -> tuple[Side, ...]:
-    return tuple(s for s in SIDES if any(_rows(grid, s) >= _rows(grid, opposite(s)) for grid in plan.grids))
+def _hot_sides(plan: JoinPlan, *, most: bool = False) -> tuple[Side, ...]:
+    """Return the sides on which keys are hot; with `most`, only those that have more rows of a key than the other."""
+    least = 1 if most else 0
+    return tuple(s for s in SIDES if any(_rows(grid, s) >= _rows(grid, opposite(s)) + least for grid in plan.grids))
 
 
 def _adaptive(asked: Asked, sides: Sides, plan: JoinPlan, physical: str) -> str:

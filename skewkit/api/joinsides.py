@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -62,26 +63,26 @@ class Sides:
         unsafe = self._unsafe_to_look_up(how)
         return JoinRules(how, residual, tuple(side for side in SIDES if side not in unsafe))
 
-    def notes(self, rules: JoinRules) -> list[str]:
-        """Return which side's hot keys stay whole because the side is not read again, and why."""
-        if rules.residual:
+    def kept_whole(self, rules: JoinRules, hot: Collection[Side]) -> list[str]:
+        """Return which of the sides with `hot` keys are not read again, so that these stay whole, and why."""
+        if rules.residual or len(rules.again) == len(SIDES):
             return []
-        unsafe = self._unsafe_to_look_up(rules.how).items() if len(rules.again) < len(SIDES) else ()
-        kept = ((side, reason) for side, reason in unsafe if rules.copies(opposite(side)) == "never")
+        unsafe = self._unsafe_to_look_up(rules.how)
+        whole = [side for side in unsafe if side in hot and rules.copies(opposite(side)) == "never"]
         return [
-            f"the {side} side's hot keys stay whole: it {reason}: cache() it to have them spread"
-            for side, reason in kept
+            f"the {side} side's hot keys stay whole: it {unsafe[side]}: cache() it to have them spread"
+            for side in whole
         ]
 
-    def closed_reason(self, how: str) -> str:
+    def closed_reason(self, how: str, *, residual: bool) -> str:
         """Return why no hot key of this join can be split."""
+        if residual:
+            return f"a {how} join keeps both sides' rows, and the condition is more than an equality of keys"
         unsafe = [f"the {side} side {reason}" for side, reason in self._unsafe_to_look_up(how).items()]
-        if unsafe:
-            return (
-                f"a {how} join keeps both sides' rows, so hot keys have to be looked up on the other side, "
-                f"and {' and '.join(unsafe)}: cache() it to have them treated"
-            )
-        return f"a {how} join keeps both sides' rows, and the condition is more than an equality of keys"
+        return (
+            f"a {how} join keeps both sides' rows, so hot keys have to be looked up on the other side, "
+            f"and {' and '.join(unsafe)}: cache() it to have them treated"
+        )
 
     @cached_property
     def widths(self) -> Widths:

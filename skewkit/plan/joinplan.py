@@ -219,7 +219,7 @@ def join_plan(
     output = matched + sum(a * b if pairs else a for a, b in sizes.values())
     # Rows that match nothing but come out may go anywhere; those of an answered key do so in an anti join.
     unknown = not all(safe) and any(rules.keeps(s) and not t.measured for t, s in zip(totals, SIDES, strict=True))
-    if not keys.spread and (unknown or any(grid.answered for grid in grids)):
+    if len(keys.spread) < partitions and (unknown or any(grid.answered for grid in grids)):
         keys = replace(keys, spread=tuple((p, 1 / partitions) for p in range(partitions)))
     return JoinPlan(rules, keys, grids, *totals, output)
 

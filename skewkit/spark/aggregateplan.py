@@ -117,6 +117,8 @@ class AggregatePlan:
     splits: tuple[Split, ...]
     most_rows: int | None = None
     """How many rows a Python aggregate may be given of a hot key at once; None where there is none."""
+    salt: int = 0
+    """Which of the `sets` salts the rows: the one of most values, as far as it is known."""
 
     @property
     def calls(self) -> list[AggregateCall]:
@@ -154,7 +156,7 @@ class AggregatePlan:
     @property
     def salted_by(self) -> tuple[str, ...]:
         """The inputs whose hash is the salt; () where the whole row is."""
-        return self.sets[0] if self.sets else ()
+        return self.sets[self.salt] if self.sets else ()
 
     @property
     def parts(self) -> list[Part]:

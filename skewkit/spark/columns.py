@@ -47,8 +47,11 @@ def is_constant(column: Column) -> bool:
 
 
 def holds_no_column(node: Node) -> bool:
-    """Return whether a Column of which this is the outermost step reads no column of a frame, as far as can be seen."""
-    if node.kind == "call" and not node.children:  # of a row's place, of its file
+    """Return whether a Column of which this is the outermost step reads no column of a frame, as far as can be seen.
+
+    A call without arguments may be of the row, as `input_file_name()` is.
+    """
+    if node.kind == "call" and not node.children:
         return False
     return node.kind == "constant" or (node.over is not None and all(map(is_constant, node.children)))
 

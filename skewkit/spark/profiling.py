@@ -18,7 +18,7 @@ from skewkit.spark.keys import Keys, plain
 SEED = 20151
 _BUCKETS_PER_PARTITION = 32
 _MOST_BUCKETS = 1 << 14
-_DISTINCT, _WIDEST = -2, -3
+_DISTINCT, _WIDEST, _MOST_DISTINCT = -2, -3, -4
 _Z = 4.5
 """Standard errors between an estimate from a sample and its bounds: a true value is outside once in 150,000 keys."""
 
@@ -42,13 +42,15 @@ class Task:
 class Found:
     """A profile, and what was measured beside it, if it was asked for.
 
-    `distinct`: the distinct values per row of the task's `values`.
+    `distinct`: the distinct values per row of the task's `values`, of those of which there are most.
+    `most_distinct`: which of the `values` these are.
     `widest`: the share of the rows that the largest of the partitions holds in which the frame is read.
     """
 
     profile: KeyProfile
     distinct: float | None = None
     widest: float | None = None
+    most_distinct: int = 0
 
 
 def auto_fraction(rows: float | None, wanted: float) -> float:
@@ -90,7 +92,7 @@ def _found(task: Task, rows: Sequence[Row], partitions: int, buckets: int) -> Fo
     profile = _profile(task, [row for row in rows if row["n"] != 0], partitions, buckets)
     seen = profile.rows * task.fraction
     distinct = beside[_DISTINCT] / seen if _DISTINCT in beside and seen else None
-    return Found(profile, distinct, beside.get(_WIDEST))
+    return Found(profile, distinct, beside.get(_WIDEST), int(beside.get(_MOST_DISTINCT, 0)))
 
 
 def _too_small(task: Task, found: KeyProfile, wanted: float) -> bool:
@@ -166,7 +168,11 @@ def _beside(task: Task, sampled: DataFrame) -> list[tuple[int, DataFrame]]:
     found = []
     if task.values:
         counts = [F.approx_count_distinct(value).cast("double") for value in task.values]
-        found.append((_DISTINCT, sampled.agg((F.greatest(*counts) if len(counts) > 1 else counts[0]).alias("w"))))
+        most = F.greatest(*counts) if len(counts) > 1 else counts[0]
+        found.append((_DISTINCT, sampled.agg(most.alias("w"))))
+        if len(counts) > 1:
+            which = F.array_position(F.array(*counts), most) - 1
+            found.append((_MOST_DISTINCT, sampled.agg(which.cast("double").alias("w"))))
     if task.inputs:
         read = sampled.groupBy(F.spark_partition_id().alias("partition")).agg(F.count(F.lit(1)).alias("rows"))
         found.append((_WIDEST, read.agg((F.max("rows") / F.nullif(F.sum("rows"), F.lit(0))).alias("w"))))

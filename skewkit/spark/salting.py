@@ -39,7 +39,7 @@ class Salting:
 
         * Maps and variants have no hash in Spark and are left out; columns whose name is there twice as well.
         * Only values that are stored: what is computed may fail or be dear, and perhaps nobody asks for it. Texts
-          of CSV, JSON and XML files are parsed for whom asks.
+          of CSV, JSON and XML files are parsed for whom asks, and may be malformed where nobody does.
         * Only values that come out the same when they are computed again.
         """
         fields = seen.frame.schema.fields
@@ -48,7 +48,7 @@ class Salting:
         others = [f for f in fields if f.name.lower() not in own and named[f.name.lower()] == 1]
         usable = _likely_few_last([f for f in others if has_fixed_hash(f.dataType)])
         parquet = seen.parquet and not named["_metadata"]
-        if not usable or (seen.stored and seen.parsed):
+        if not usable or seen.parsed:
             return cls((), seen.stored, parquet)
         found = seen.steady([field.name for field in usable[:_MOST_ASKED]], _MOST_HASHED)
         return cls(tuple(found), seen.stored, parquet)

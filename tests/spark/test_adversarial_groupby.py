@@ -14,6 +14,7 @@ from pyspark.sql import Row
 from pyspark.sql import functions as F
 
 from skewkit import KeyProfile, SkewkitError, explain, skew_groupby, skew_profile
+from skewkit.api import groupagg
 from skewkit.errors import SchemaError
 from skewkit.testing import assert_same_rows
 from tests.helpers import conf
@@ -513,3 +514,29 @@ def test_the_time_zone_of_a_session_that_sets_none(tmp_path):
     )
     assert "[Row(t='2024-06-01 12:00:00')]" in job.stdout, job.stderr[-2000:]
     assert job.stdout.startswith("America/New_York")
+
+
+def test_rows_are_salted_by_the_values_of_which_there_are_most(spark, monkeypatch):
+    """By three values the rows of a hot key would go to three tasks at the most."""
+    salts = []
+
+    def recorded(df, keys, plan, asked, *rest):
+        salts.append([str(asked.inputs.columns[int(name[1:])]) for name in asked.salted_by])
+        return aggregate(df, keys, plan, asked, *rest)
+
+    aggregate = groupagg.aggregate
+    monkeypatch.setattr(groupagg, "aggregate", recorded)
+    df = spark.range(6_000).selectExpr("if(id % 10 < 8, 0, id) AS k", "id % 3 AS few", "id % 1000 AS many")
+    exprs = [F.mode("few", True).alias("f"), F.median("many").alias("m"), F.collect_set("few").alias("s")]
+    for aggregates in (exprs, exprs[::-1]):
+        check(df, ["k"], *aggregates)
+    assert salts == [["Column<'many'>"]] * 2
+
+
+@pytest.mark.connect
+def test_what_is_of_the_row_s_file_is_no_constant(spark, facts, tmp_path):
+    """It is computed where the row is read, also as a text."""
+    facts.write.parquet(str(tmp_path / "t"))
+    files = spark.read.parquet(str(tmp_path / "t"))
+    names = [F.max(F.input_file_name()).alias("m"), F.expr("max(input_file_name()) AS e")]
+    check(files, ["k"], *names, F.expr("count(DISTINCT input_file_name()) AS n"), F.collect_set("v").alias("s"))

@@ -1,6 +1,8 @@
 """`skew_join` against its enemies: odd key types and names, references after the join, unlike frames and profiles."""
 
 import re
+import threading
+import time
 from collections import Counter
 
 import pytest
@@ -747,6 +749,9 @@ def test_texts_of_which_other_rows_are_malformed_when_other_columns_are_read(spa
     assert expected is None or f"strategy   {expected}" in explain(joined)
     if expected == "native":
         assert "the right side's hot keys stay whole: it is parsed from texts" in explain(joined)
+    hot, cold = spark.range(9_000).selectExpr("id % 3 AS k", "id AS v"), right.where("k > 0")
+    with conf(spark, "spark.skewkit.minRows", "1000"):
+        assert "stay whole" not in explain(skew_join(hot, cold, "k", how, partitions=4))
 
 
 def test_null_keys_of_both_sides_are_not_compared_with_each_other(spark, monkeypatch):
@@ -786,7 +791,7 @@ def test_texts_that_no_key_can_be_parsed_from_are_left_to_spark(spark, dims):
     texts = spark.range(90).selectExpr("id AS v", "if(id % 5 = 0, '{bad', concat('{\"k\":', id % 7, '}')) AS j")
     key = F.from_json("j", "k bigint", {"mode": "FAILFAST"})["k"]
     joined = skew_join(texts, dims, key == dims["k"], "left")
-    assert "the keys could not be profiled: " in explain(joined)
+    assert re.search(r"the keys could not be profiled: .*MALFORMED_RECORD_IN_PARSING", explain(joined))
     assert joined.where("v % 5 != 0").count() == texts.join(dims, key == dims["k"], "left").where("v % 5 != 0").count()
 
 
@@ -795,3 +800,34 @@ def test_what_spark_broadcasts_is_left_to_it_though_keys_are_named(spark, facts,
         joined = skew_join(facts, dims, "k", heavy=[0], partitions=3)
         assert "native: Spark broadcasts one side" in explain(joined)
         assert "strategy   salt" in explain(skew_join(facts, dims, "k", heavy=[0], partitions=3, strategy="salt"))
+
+
+@pytest.mark.connect
+@pytest.mark.parametrize("asked", ["k", "w"])
+def test_the_salt_reads_no_text_that_nobody_asks_for(spark, tmp_path, asked):
+    """Rows that are malformed in another column are dropped only where that column is read."""
+    path = str(tmp_path / "rows")
+    lines = [f"{i % 3},{i},none,{i},{i}" for i in range(500)]
+    spark.createDataFrame([(line,) for line in lines], "value string").write.text(path)
+    rows = spark.read.csv(path, schema="k bigint, v int, x int, y int, z int", mode="DROPMALFORMED").repartition(8)
+    dims = spark.range(9).selectExpr("id AS k", "id AS w")
+    joined = skew_join(rows, dims, "k", strategy="salt", partitions=4).select(asked)
+    assert_same_rows(joined, rows.join(dims, "k").select(asked))
+
+
+def test_who_cancels_the_profile_s_job_wants_no_other_job(spark):
+    slow = F.udf(lambda v: time.sleep(0.5) or v, "bigint")
+    rows = spark.range(0, 40_000, 1, 2).select(F.when(F.col("id") < 99, slow("id")).otherwise(F.lit(0)).alias("k"))
+    tracker = spark.sparkContext.statusTracker()
+
+    def cancel():
+        while not tracker.getActiveJobsIds():
+            time.sleep(0.05)
+        spark.sparkContext.cancelAllJobs()
+
+    with conf(spark, "spark.skewkit.minRows", "1000"):
+        thread = threading.Thread(target=cancel)
+        thread.start()
+        with pytest.raises(Exception, match=r"(?i)cancelled"):
+            skew_join(rows, spark.range(50).toDF("k"), "k", partitions=4)
+        thread.join()
