@@ -102,7 +102,7 @@ def analysed(build: Callable[[], DataFrame], functions: Iterable[str] = ()) -> D
 
 
 def first_line(error: Exception) -> str:
-    r"""Return the first line of what an error of Spark says; of an error in Java, what its last cause says.
+    r"""Return the first line of what an error of Spark says; of one in Java its first cause of a named kind, or last.
 
     >>> first_line(ValueError("\n[PARSE_SYNTAX_ERROR] Syntax error\n== SQL =="))
     '[PARSE_SYNTAX_ERROR] Syntax error'
@@ -112,8 +112,9 @@ def first_line(error: Exception) -> str:
     lines = str(error).strip().splitlines() or [type(error).__name__]
     if not lines[0].startswith("An error occurred while calling"):
         return lines[0]
-    causes = [line for line in lines[1:] if line.startswith((": ", "Caused by: "))]
-    return causes[-1].removeprefix("Caused by").removeprefix(": ") if causes else lines[0]
+    causes = [line.partition(": ")[2] for line in lines[1:] if line.startswith((": ", "Caused by: "))]
+    named = (cause for cause in causes if re.search(r"\[[A-Z_.]+\]", cause))
+    return next(named, causes[-1] if causes else lines[0])
 
 
 def heavy_values(heavy: Sequence[Any], keys: Keys) -> list[tuple[Any, ...]]:

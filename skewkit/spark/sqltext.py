@@ -217,11 +217,9 @@ def _sorted(source: str, item: Tokens) -> tuple[str, str]:
 
 
 def _is_constant(tokens: Tokens) -> bool:
-    """Return whether an argument reads no column, and calls nothing that may be of the row.
+    """Return whether an argument reads no column.
 
     >>> _is_constant(tokens_of("date '2020-01-01'")), _is_constant(tokens_of("date"))
-    (True, False)
-    >>> _is_constant(tokens_of("array(1)")), _is_constant(tokens_of("input_file_name()"))
     (True, False)
     """
     return not any(_may_be_a_column(tokens, at) for at in range(len(tokens)))
@@ -229,8 +227,6 @@ def _is_constant(tokens: Tokens) -> bool:
 
 def _may_be_a_column(tokens: Tokens, at: int) -> bool:
     token = tokens[at]
-    if token.kind == "word" and _is(tokens, at + 1, "(", ")"):
-        return True  # such as input_file_name(), which is of the row
     if token.kind != "word" or token.word in _LITERALS or _is(tokens, at + 1, "("):
         return token.kind == "quoted"
     return not (token.word in _TYPED and at + 1 < len(tokens) and tokens[at + 1].kind == "text")

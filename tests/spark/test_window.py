@@ -385,6 +385,7 @@ OF_DAYS = {
 }
 
 
+@pytest.mark.every(4)
 @pytest.mark.connect
 @pytest.mark.parametrize("type_", OF_DAYS)
 def test_defaults_of_columns_that_cannot_be_null(spark, type_):
