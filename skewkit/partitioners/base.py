@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import inspect
 import math
 from abc import ABC, abstractmethod
@@ -111,6 +112,9 @@ class Partitioner(ABC):
             KeyTypeError: the key has a type that cannot be hashed.
         """
         return self._choices(hash_key(key, self.seed))
+
+    def __copy__(self: P) -> P:
+        return copy.deepcopy(self)  # a copy that shared its loads would be none
 
     @property
     def loads(self) -> Floats:

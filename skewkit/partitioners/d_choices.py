@@ -92,16 +92,20 @@ class DChoices(HeadTail):
         )
         return True
 
-    def _set_d(self) -> None:
+    def _best_d(self) -> int:
         sketch = self._sketch
         lows = np.array([counter.low for counter in sketch.heavy(self.theta, certain=True)])
         head = np.sort(lows / sketch.total)[::-1]
         tail = max(0.0, 1.0 - float(np.cumsum(head)[-1])) if head.size else 1.0
-        d = optimal_choices(head, tail, self.workers, self.epsilon)
+        return optimal_choices(head, tail, self.workers, self.epsilon)
+
+    def _set_d(self) -> None:
+        d = self._best_d()
         if d != self._d:
             self._d = d
             self._lists.clear()
         self._due = max(self.messages + 1, math.ceil(min(self.messages * (1.0 + self.refresh), _NEVER)))
 
     def _head_choices(self) -> int:
-        return self._d
+        # The next message of the head would set it anew; who only asks changes nothing.
+        return self._best_d() if self.messages + 1 >= self._due else self._d

@@ -25,7 +25,7 @@ Numbers = Sequence[float] | npt.NDArray[Any]
 
 def replay(
     keys: Keys | Iterable[Any],
-    scheme: str | Partitioner,
+    partitioner: str | Partitioner,
     workers: int | None = None,
     sources: int = 1,
     seed: int = 0,
@@ -48,7 +48,7 @@ def replay(
 
     Args:
         keys: (m,) keys of the stream, in order: an array, a sequence or an iterator.
-        scheme: a name in `PARTITIONERS`, or an instance, which is copied and stays as it is.
+        partitioner: a name in `PARTITIONERS`, or an instance, which is copied and stays as it is.
         workers: number of workers; needed with a name, and not to be given with an instance.
         sources: number of sources s.
         seed: seed of the scheme (with an instance: its own counts, and this is ignored).
@@ -65,7 +65,7 @@ def replay(
 
     Raises:
         ArgumentError: an unknown scheme or option, a number out of range, or arrays of the wrong length.
-        ArgumentTypeError: `scheme` is neither a name nor an instance.
+        ArgumentTypeError: `keys` is no stream, or `partitioner` is neither a name nor an instance.
         UnsupportedError: workers come or go, and the scheme has a fixed number of them.
 
     >>> from skewkit.simulator import RemoveWorker, streams
@@ -80,11 +80,13 @@ def replay(
     (True, False)
     """
     count = whole_number("sources", sources)
-    drafts = _instances(scheme, workers, count, seed, options)
+    drafts = _instances(partitioner, workers, count, seed, options)
     instances = [p.as_source(source, count) for source, p in enumerate(drafts)]
     for p in instances[1:]:
         p.share_workers(instances[0])
     if not isinstance(keys, (list, np.ndarray)):
+        if not hasattr(keys, "__array__") and not isinstance(keys, Iterable):
+            raise ArgumentTypeError(f"keys is {keys!r}; expected an array, a sequence or an iterator of keys")
         keys = np.asarray(keys) if hasattr(keys, "__array__") else list(keys)
     size = len(keys)
     amounts = weights_of(size, weights)
@@ -127,19 +129,19 @@ def _work(service_times: float | Numbers | Mapping[Any, float], keys: Keys) -> A
 
 
 def _instances(
-    scheme: str | Partitioner, workers: int | None, sources: int, seed: int, options: dict[str, Any]
+    partitioner: str | Partitioner, workers: int | None, sources: int, seed: int, options: dict[str, Any]
 ) -> list[Partitioner]:
-    if isinstance(scheme, Partitioner):
-        if options or workers not in (None, scheme.workers):
+    if isinstance(partitioner, Partitioner):
+        if options or workers not in (None, partitioner.workers):
             raise ArgumentError("workers and options belong to the instance; give them to its constructor")
-        return [copy.deepcopy(scheme) for _ in range(sources)]
-    if not isinstance(scheme, str):
-        raise ArgumentTypeError(f"scheme is a {type(scheme).__name__}; expected a name or a Partitioner")
-    if scheme not in PARTITIONERS:
-        raise ArgumentError(f"there is no scheme {scheme!r}; {nearest(scheme, PARTITIONERS)}")
+        return [copy.deepcopy(partitioner) for _ in range(sources)]
+    if not isinstance(partitioner, str):
+        raise ArgumentTypeError(f"partitioner is a {type(partitioner).__name__}; expected a name or a Partitioner")
+    if partitioner not in PARTITIONERS:
+        raise ArgumentError(f"there is no scheme {partitioner!r}; {nearest(partitioner, PARTITIONERS)}")
     if workers is None:
         raise ArgumentError("workers is missing; give the number of workers, for example workers=100")
-    return [PARTITIONERS[scheme](workers=workers, seed=seed, **options) for _ in range(sources)]
+    return [PARTITIONERS[partitioner](workers=workers, seed=seed, **options) for _ in range(sources)]
 
 
 def _times(name: str, values: Any, size: int) -> Floats:

@@ -37,13 +37,13 @@ def zipf(messages: int, keys: int, exponent: float, seed: int = 0) -> Stream:
         int64 array (messages,).
 
     Raises:
-        ArgumentError: a number is out of range.
+        ArgumentError, ArgumentTypeError: a number, or the seed, is out of range or no number.
 
     >>> stream = zipf(1000, keys=100, exponent=1.5, seed=1)
     >>> int(np.bincount(stream).argmax())
     0
     """
-    uniform_draws = np.random.default_rng(seed).random(whole_number("messages", messages, least=0))
+    uniform_draws = _draws(seed).random(whole_number("messages", messages, least=0))
     shares = np.cumsum(zipf_shares(keys, exponent))
     return np.minimum(np.searchsorted(shares, uniform_draws, side="right"), keys - 1).astype(np.int64)
 
@@ -52,13 +52,13 @@ def uniform(messages: int, keys: int, seed: int = 0) -> Stream:
     """Return a stream of independent draws in which every key is equally likely.
 
     Raises:
-        ArgumentError: a number is out of range.
+        ArgumentError, ArgumentTypeError: a number, or the seed, is out of range or no number.
 
     >>> uniform(5, keys=1).tolist()
     [0, 0, 0, 0, 0]
     """
     count, size = whole_number("messages", messages, least=0), whole_number("keys", keys)
-    return np.random.default_rng(seed).integers(0, size, count, dtype=np.int64)
+    return _draws(seed).integers(0, size, count, dtype=np.int64)
 
 
 def drifting_zipf(messages: int, keys: int, exponent: float, periods: int, seed: int = 0) -> Stream:
@@ -68,7 +68,7 @@ def drifting_zipf(messages: int, keys: int, exponent: float, periods: int, seed:
     the heaviest; with one period the stream is that of `zipf`.
 
     Raises:
-        ArgumentError: a number is out of range.
+        ArgumentError, ArgumentTypeError: a number, or the seed, is out of range or no number.
 
     >>> stream = drifting_zipf(2000, keys=100, exponent=2.0, periods=2, seed=1)
     >>> int(np.bincount(stream[:1000]).argmax()) == int(np.bincount(stream[1000:]).argmax())
@@ -99,7 +99,7 @@ def turning_zipf(
         seed: seed of the draws.
 
     Raises:
-        ArgumentError: a number is out of range.
+        ArgumentError, ArgumentTypeError: a number, or the seed, is out of range or no number.
 
     >>> stream = turning_zipf(1000, keys=50, exponent=2.0, seed=1)
     >>> int(np.bincount(stream[:800]).argmax()), int(np.bincount(stream[800:]).argmax())
@@ -109,6 +109,10 @@ def turning_zipf(
     ranks = zipf(messages, keys, exponent, seed)
     place = np.arange(messages) * parts / max(messages, 1) % 1.0  # of a message in its part, 0..1
     return np.where(place < share, ranks, keys - 1 - ranks)
+
+
+def _draws(seed: int) -> np.random.Generator:
+    return np.random.default_rng(whole_number("seed", seed, least=0))
 
 
 def from_parquet(path: str | Path, column: str, messages: int | None = None) -> Stream:

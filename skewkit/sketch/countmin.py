@@ -49,7 +49,7 @@ class CountMin:
     def __init__(self, width: int, depth: int, seed: int = 0) -> None:
         self.width = whole_number("width", width)
         self.depth = whole_number("depth", depth)
-        self.seed = seed
+        self.seed = whole_number("seed", seed, least=-(1 << 63))
         self.total = 0.0
         self.cells: Floats = np.zeros((self.depth, self.width))
         draws = [mix(mix(seed) + (i + 1) * GOLDEN) for i in range(3 * self.depth)]

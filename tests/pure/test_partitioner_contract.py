@@ -141,7 +141,7 @@ def test_choices_hold_on_a_long_stream(name):
 def test_pickled_and_copied_partitioners_go_on_as_the_original(name, stream, workers, cut):
     p = make(name, workers)
     p.route_many(stream[:cut])
-    twins = [pickle.loads(pickle.dumps(p)), copy.deepcopy(p)]
+    twins = [pickle.loads(pickle.dumps(p)), copy.deepcopy(p), copy.copy(p)]
     expected = p.route_many(stream[cut:]).tolist()
     for twin in twins:
         assert twin.route_many(stream[cut:]).tolist() == expected

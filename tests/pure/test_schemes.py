@@ -1,5 +1,7 @@
 """What single schemes promise, and what the papers say about them (papers/README.md has the figures)."""
 
+import pickle
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -11,7 +13,9 @@ from skewkit.partitioners import PARTITIONERS
 from skewkit.partitioners.buckets import bucket_many, expected_weights
 from skewkit.partitioners.candidates import candidate_many
 from skewkit.partitioners.lpt import longest_first
+from skewkit.partitioners.optimal_choices import optimal_choices
 from skewkit.simulator import ChangeCapacity, replay, streams
+from skewkit.simulator.streams import zipf_shares
 
 relaxed = settings(deadline=None)
 
@@ -389,3 +393,20 @@ def test_wrap_plans_before_the_messages_first_times_powers_of_two():
         plans.append(p.plans)
     grown = [i for i in range(45) if plans[i] > (plans[i - 1] if i else 0)]
     assert grown == [5, 10, 20, 40]
+
+
+@pytest.mark.parametrize(("workers", "exponent"), [(100, 1.4), (100, 0.8), (50, 1.0), (20, 1.2)])
+@pytest.mark.parametrize("bulk", [False, True])
+def test_the_number_of_choices_is_that_of_the_frequencies_so_far(workers, exponent, bulk):
+    """Not of the last message of the head: here every key comes once, the lightest at the end."""
+    shares = zipf_shares(2_000, exponent)
+    scheme = PARTITIONERS["d_choices"](workers=workers, capacity=4_000)
+    if bulk:
+        scheme.route_many(np.arange(2_000), shares)
+    else:
+        for key, share in enumerate(shares):
+            scheme.route(key, share)
+    head = shares[shares >= scheme.theta]
+    before = pickle.dumps(scheme)
+    assert scheme.choices(0) == optimal_choices(head, 1.0 - head.sum(), workers, scheme.epsilon)
+    assert pickle.dumps(scheme) == before

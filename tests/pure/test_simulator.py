@@ -157,9 +157,9 @@ def test_any_iterable_of_any_keys():
 @pytest.mark.parametrize(
     ("arguments", "match"),
     [
-        ({"scheme": "w_choice"}, "did you mean 'w_choices'"),
+        ({"partitioner": "w_choice"}, "did you mean 'w_choices'"),
         ({"workers": None}, "workers is missing"),
-        ({"thetta": 0.1, "scheme": "w_choices"}, "did you mean 'theta'"),
+        ({"thetta": 0.1, "partitioner": "w_choices"}, "did you mean 'theta'"),
         ({"sources": 0}, "sources"),
         ({"weights": [1.0]}, "3 keys and 1 weights"),
         ({"capacities": [1.0, 1.0]}, "without service_times"),
@@ -168,12 +168,12 @@ def test_any_iterable_of_any_keys():
         ({"service_times": [1.0]}, "3 keys and 1 service_times"),
         ({"service_times": -1.0}, "service_times"),
         ({"service_times": 1.0, "arrivals": [0, 2, 1]}, "order of the stream"),
-        ({"scheme": PARTITIONERS["key"](workers=3)}, "belong to the instance"),
-        ({"scheme": PARTITIONERS["key"](workers=2), "theta": 0.1}, "belong to the instance"),
+        ({"partitioner": PARTITIONERS["key"](workers=3)}, "belong to the instance"),
+        ({"partitioner": PARTITIONERS["key"](workers=2), "theta": 0.1}, "belong to the instance"),
     ],
 )
 def test_replay_refuses_nonsense(arguments, match):
-    given = {"scheme": "key", "workers": 2, **arguments}
+    given = {"partitioner": "key", "workers": 2, **arguments}
     with pytest.raises(ArgumentError, match=match):
         replay(["a", "b", "c"], **given)
 
@@ -183,6 +183,16 @@ def test_replay_refuses_what_is_not_there():
         replay(["a"], 7, workers=2)
     with pytest.raises(ArgumentTypeError):
         replay(["a"], "key", workers=2, events=[1])
+    for keys in (5, None):
+        with pytest.raises(ArgumentTypeError, match="keys is"):
+            replay(keys, "key", workers=2)
+
+
+@pytest.mark.parametrize("seed", [-1, "x", 1.5, True])
+def test_streams_refuse_what_is_no_seed(seed):
+    for stream in (lambda: streams.zipf(9, 3, 1.0, seed), lambda: streams.uniform(9, 3, seed)):
+        with pytest.raises((ArgumentError, ArgumentTypeError), match="seed"):
+            stream()
 
 
 def test_streams_follow_their_law():

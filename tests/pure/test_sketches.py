@@ -238,6 +238,7 @@ def test_sketches_refuse_nonsense():
     for make in (
         lambda: SpaceSaving("7"),
         lambda: SpaceSaving(True),
+        lambda: CountMin(2, 2, seed="x"),
         lambda: SpaceSaving(1).merge({}),
         lambda: CountMin(2, 2).merge(SpaceSaving(1)),
         lambda: SpaceSaving(1).heavy("all"),

@@ -654,7 +654,6 @@ def test_rows_of_files_that_are_filtered_or_read_in_part_are_as_wide_as_their_ty
         assert Seen(frame).as_stored == stored
 
 
-@pytest.mark.connect
 def test_what_timestamp_means_is_not_left_to_the_session(spark):
     """`timestamp` in a text is the type that a session takes it for; the columns' own type has a zone."""
     with conf(spark, "spark.sql.timestampType", "TIMESTAMP_NTZ"), conf(spark, TIME_ZONE, "America/New_York"):
