@@ -64,7 +64,7 @@ def decide(asked: Asked, sides: Sides, physical: str) -> Choice:
     plan = join_plan(left, right, asked.partitions, asked.rules, null_safe=safe, scheme=scheme, hot=hot)
     chosen, reason = _strategy(asked, sides, plan, left, right)
     whole = sides.kept_whole(asked.rules, _hot_sides(plan, most=True))
-    notes = (*whole, _adaptive(asked, sides, plan, physical), *stale_note(left, asked.partitions))
+    notes = (*whole, *_twice(sides, plan), _adaptive(asked, sides, plan, physical), *stale_note(left, asked.partitions))
     # A look may know the heavy keys of a cold join by their hashes only: nothing to show.
     nameless = any(None in h.key for profile in (left, right) if profile is not None for h in profile.heavy)
     shown = (None, None) if nameless else (left, right)
@@ -197,7 +197,7 @@ def _strategy(
         return "salt", "these keys were named as hot"
     memory = sides.memory(left, right)
     hashed = _fits_a_hash_table(plan, asked.settings, memory)
-    options = JoinOptions(sides.widths, hashed, sides.no_broadcast, memory)
+    options = JoinOptions(sides.widths, hashed, sides.no_broadcast, memory, sides.costly)
     chosen, reason = choose_join(plan, (left, right), asked.settings, options)
     gathered = None if chosen == "native" else _gathered(asked, sides, plan)
     return ("native", gathered) if gathered is not None else (chosen, reason)
@@ -213,6 +213,12 @@ def _gathered(asked: Asked, sides: Sides, plan: JoinPlan) -> str | None:
                 "spread; leave this repartition out to have them spread"
             )
     return None
+
+
+def _twice(sides: Sides, plan: JoinPlan) -> list[str]:
+    """Return which sides a look-up computes once more, though they come out of a shuffle."""
+    costly = [side for side in plan.looked_up if side in sides.costly]
+    return [f"the {side} side's shuffles run twice, once for the look-up: cache() it to save that" for side in costly]
 
 
 def _hot_sides(plan: JoinPlan, *, most: bool = False) -> tuple[Side, ...]:

@@ -13,7 +13,7 @@ from skewkit.plan.profile import KeyProfile
 from skewkit.spark.compat import is_connect
 from skewkit.spark.joinsides import JoinKeys
 from skewkit.spark.seen import Seen
-from skewkit.spark.size import row_bytes
+from skewkit.spark.size import has_fixed_width, row_bytes
 
 _PARSED = "is parsed from texts, of which Spark may drop more or fewer as malformed when other columns are asked for"
 
@@ -95,11 +95,16 @@ class Sides:
         return Widths(*(self.widths.of(side) * _times_larger(seen, profile) for (side, seen), profile in pairs))
 
     @cached_property
+    def costly(self) -> tuple[Side, ...]:
+        """The sides that cost about as much to read again as the first time."""
+        return tuple(side for side, seen in self.named if seen.costly_again)
+
+    @cached_property
     def no_broadcast(self) -> str | None:
         """Why the sides should not be read twice for a broadcast of hot rows, or None."""
         if is_connect(self.left.frame):
             return "on Connect the union of the two branches would hide the frames' columns from left['x'] and the like"
-        costly = [f"the {side} side {seen.costly_again}" for side, seen in self.named if seen.costly_again]
+        costly = [f"the {side} side {seen.costly_again}" for side, seen in self.named if side in self.costly]
         varying = [f"the {side} side {reason}" for side, reason in self.unsafe.items()]
         return next(iter((*costly, *varying)), None)
 
@@ -118,7 +123,12 @@ class Sides:
 
 
 def _times_larger(seen: Seen, profile: KeyProfile | None) -> float:
-    """Return how many more rows the optimizer expects of a frame's files, by their bytes, than it has; 1 at least."""
-    if profile is None or profile.named or seen.rows is None or not seen.as_stored:
+    """Return how many more rows the bytes of a frame's sources suggest than it has; 1 at least.
+
+    Long texts make the bytes many. So does a filter, which nobody can tell from them: better to sort what a hash table
+    could have held than to fail for want of memory.
+    """
+    rows = seen.rows_by_bytes
+    if profile is None or profile.named or rows is None or has_fixed_width(seen.frame.schema):
         return 1.0
-    return max(1.0, seen.rows / max(1.0, profile.rows))
+    return max(1.0, rows / max(1.0, profile.rows))

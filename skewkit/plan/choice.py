@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from skewkit.options import Settings
 from skewkit.plan.joinplan import Head, JoinPlan
-from skewkit.plan.joinrules import opposite
+from skewkit.plan.joinrules import Side, opposite
 from skewkit.plan.keyplan import KeyPlan
 from skewkit.plan.price import Widths, broadcast_fits, broadcast_price, native_price, salt_price
 from skewkit.plan.profile import KeyProfile
@@ -68,13 +68,15 @@ def hot_reason(plan: KeyPlan) -> str:
 class JoinOptions:
     """What `auto` may choose from: `no_broadcast` says why there can be no broadcast, or None where there can.
 
-    `memory` is what a row takes in memory, where that is known better than from its types.
+    `memory` is what a row takes in memory, where that is known better than from its types; `costly` are the sides that
+    come out of a shuffle.
     """
 
     widths: Widths
     hashed: bool
     no_broadcast: str | None
     memory: Widths | None = None
+    costly: tuple[Side, ...] = ()
 
 
 def choose_join(
@@ -87,7 +89,8 @@ def choose_join(
         return "native", cold
     n = plan.keys.partitions
     native = native_price(plan, options.widths)
-    prices = {"native": native.of(n), "salt": salt_price(plan, options.widths, hashed=options.hashed).of(n)}
+    salt = salt_price(plan, options.widths, hashed=options.hashed, costly=options.costly)
+    prices = {"native": native.of(n), "salt": salt.of(n)}
     head = plan.head(settings.broadcast_rows)
     missing = _no_head(plan, head, settings, options)
     if head is not None and missing is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from skewkit.plan.grid import OUTPUT_COST
@@ -13,6 +14,7 @@ from skewkit.plan.joinrules import Side, opposite
 _HASHED = 0.8  # shuffled, and joined by a hash table instead of a sort
 _ROUTED = 0.15  # finding the partition of a row
 _READ = 0.15  # reading a row once more and filtering it
+_AGAIN = 1.0  # computing a row once more that comes out of a shuffle
 _PROBED = 0.25  # joining a row to a broadcast table
 _BYTES = 100.0  # so many bytes weigh as much as a row does by itself: an estimate
 
@@ -58,12 +60,15 @@ def native_price(plan: JoinPlan, widths: Widths) -> Price:
     return Price(total, total / plan.keys.partitions * plan.keys.native_straggler)
 
 
-def salt_price(plan: JoinPlan, widths: Widths, *, hashed: bool) -> Price:
-    """Return the price of the salted join; `hashed` says whether its build side is small enough for a hash join."""
+def salt_price(plan: JoinPlan, widths: Widths, *, hashed: bool, costly: Collection[Side] = ()) -> Price:
+    """Return the price of the salted join; `hashed` says whether its build side is small enough for a hash join.
+
+    Where the query looks up hot keys on a side that is `costly`, as it comes out of a shuffle, that is done once more.
+    """
     left = plan.left.rows + sum(g.left_rows * (len(g.right) - 1) for g in plan.grids if not g.answered)
     right = plan.right.rows + sum(g.right_rows * (len(g.left) - 1) for g in plan.grids if not g.answered)
     shuffled = widths.rows(left, right) * (_HASHED if hashed else 1.0)
-    again = sum(plan.totals(side).rows for side in plan.looked_up) * _READ
+    again = sum(plan.totals(side).rows * (_AGAIN if side in costly else _READ) for side in plan.looked_up)
     total = shuffled + (left + right) * _ROUTED + again + OUTPUT_COST * plan.output
     return Price(total, total / plan.keys.partitions * plan.keys.straggler)
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 
 from skewkit.hashing.spark import xxhash64
-from skewkit.plan.profile import KeyProfile
+from skewkit.plan.profile import HeavyKey, KeyProfile
 
 
 def rehashed(profile: KeyProfile, types: tuple[str, ...]) -> KeyProfile:
@@ -15,11 +16,16 @@ def rehashed(profile: KeyProfile, types: tuple[str, ...]) -> KeyProfile:
     """
     if profile.types == types:
         return profile
-    heavy = []
-    for h in profile.heavy:
+    even = sum(profile.tail) / len(profile.tail)
+    heavy, null_heavy = _hashed(profile.heavy, types), _hashed(profile.null_heavy, types)
+    return replace(profile, types=types, heavy=heavy, null_heavy=null_heavy, tail=(even,) * len(profile.tail))
+
+
+def _hashed(keys: Iterable[HeavyKey], types: tuple[str, ...]) -> tuple[HeavyKey, ...]:
+    found = []
+    for each in keys:
         try:
-            heavy.append(replace(h, hash=xxhash64(h.key, types)))
+            found.append(replace(each, hash=xxhash64(each.key, types)))
         except (TypeError, ValueError, ArithmeticError, AttributeError):
             continue
-    even = sum(profile.tail) / len(profile.tail)
-    return replace(profile, types=types, heavy=tuple(heavy), tail=(even,) * len(profile.tail))
+    return tuple(found)

@@ -87,6 +87,15 @@ def is_of_a_task(error: Exception) -> bool:
     return type(error).__name__ in ("SparkException", "Py4JJavaError") and "cancelled" not in "".join(said).lower()
 
 
+def is_too_large_a_result(error: Exception) -> bool:
+    """Return whether a job raised this because its rows are more bytes than the driver takes.
+
+    >>> is_too_large_a_result(ValueError("Total size of serialized results of 3 tasks is bigger than spark.driver."))
+    True
+    """
+    return "Total size of serialized results of" in str(error)
+
+
 def default_partitions(spark: SparkSession) -> int:
     """Return the session's number of shuffle partitions."""
     return int(conf_reader(spark)("spark.sql.shuffle.partitions") or 200)

@@ -138,8 +138,7 @@ def _tested(
         # Only the keys are needed, under names of their own, so that the witnesses can be put beside them.
         helpers = [names(f"test{i}") for i in range(len(r_rows.keys.columns))]
         frame = r_rows.frame.select(*(c.alias(h) for c, h in zip(r_rows.keys.columns, helpers, strict=True)))
-        own = Keys(tuple(F.col(h) for h in helpers), tuple(helpers), r_rows.keys.types)
-        r_rows = replace(r_rows, frame=frame, keys=own)
+        r_rows = replace(r_rows, frame=frame, keys=r_rows.keys.selected(helpers))
     r_side = _with_packed(r_rows, keys, plan, names)
     if answered and plan.rules.how == "semi":
         nothing = [F.lit(None).cast(f.dataType).alias(f.name) for f in r_rows.frame.schema.fields]

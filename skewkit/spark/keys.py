@@ -84,8 +84,12 @@ class Keys:
         columns = tuple(c if old == new else _cast(c, old, new) for c, old, new in pairs)
         return replace(self, columns=columns, types=tuple(types), given=self.given or self.types)
 
+    def selected(self, names: Sequence[str]) -> Keys:
+        """Return the keys of a frame that has these, computed and cast, as its columns of the given names."""
+        return Keys(tuple(F.col(quoted(n)) for n in names), tuple(names), self.types)
+
     def renamed(self, names: Sequence[str]) -> Keys:
-        """Return keys of the same types that are found under other names, cast as these are."""
+        """Return keys of a frame that has these, as they were before a cast, under other names."""
         plain = replace(
             self,
             columns=tuple(F.col(quoted(n)) for n in names),

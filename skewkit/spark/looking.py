@@ -15,7 +15,7 @@ from pyspark.sql import functions as F
 from skewkit.errors import SkewkitError
 from skewkit.hashing.spark import xxhash64
 from skewkit.plan.profile import HeavyKey, KeyProfile
-from skewkit.spark.compat import collected, collects_values
+from skewkit.spark.compat import collected, collects_values, is_too_large_a_result
 from skewkit.spark.keys import Keys, plain
 from skewkit.spark.profiling import SEED, bounds, bucket_count
 
@@ -55,7 +55,12 @@ def look(glances: Sequence[Glance], partitions: int, wanted: int) -> Look | None
     """
     named = all(brings_values(glance.keys) for glance in glances)
     parts = [_sample(number, glance, wanted, named=named) for number, glance in enumerate(glances)]
-    task, hashes, free, more, *values = collected(reduce(DataFrame.unionAll, parts))
+    try:
+        task, hashes, free, more, *values = collected(reduce(DataFrame.unionAll, parts))
+    except Exception as error:
+        if is_too_large_a_result(error):
+            return None
+        raise
     task, hashes, free = np.asarray(task), np.asarray(hashes), np.asarray(free)
     if np.asarray(more).any():
         return None

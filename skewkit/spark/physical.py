@@ -81,13 +81,30 @@ def grouped_by(explained: str) -> set[str] | None:
 
 
 def placed_by(physical: str) -> set[str] | None:
-    r"""Return the names, in lower case, of the columns that the user repartitioned a frame by, as its last step.
+    r"""Return the names, in lower case, of the columns that the user repartitioned a frame by, as its last shuffle.
+
+    Columns may have been selected and rows filtered since, but those columns must still be there.
 
     >>> placed_by("AdaptiveSparkPlan isFinalPlan=false\n+- Exchange hashpartitioning(K#1, 8), REPARTITION_BY_NUM")
     {'k'}
+    >>> placed_by("Project [k#1, (v#2 + 1) AS w#3]\n+- Exchange hashpartitioning(k#1, 8), REPARTITION_BY_NUM")
+    {'k'}
+    >>> placed_by("Project [(k#1 + 1) AS k#3]\n+- Exchange hashpartitioning(k#1, 8), REPARTITION_BY_NUM")
     """
-    lines = [line for line in physical.splitlines() if line.strip() and "AdaptiveSparkPlan" not in line]
-    return _all_names(_PLACED.match(lines[0].lstrip(" :+-")) if lines else None)
+    selected: list[set[str]] = []
+    for line in physical.splitlines():
+        step = _OPERATOR.match(line)
+        if step is None:
+            continue
+        found = _PLACED.match(line.lstrip(" :+-"))
+        if found is not None:
+            asked = set(re.findall(r"[^\s,(]+#\d+L?", found.group(1)))
+            return _all_names(found) if all(asked <= names for names in selected) else None
+        if step.group(1) == "Project" and not is_cut(line):
+            selected.append(set(line[step.end() :].strip(" []").split(", ")))
+        elif step.group(1) not in ("AdaptiveSparkPlan", "Filter"):
+            return None
+    return None
 
 
 def _all_names(found: re.Match[str] | None) -> set[str] | None:
@@ -180,6 +197,16 @@ def is_of_parquet(physical: str) -> bool:
     (True, False)
     """
     return operators(physical) <= _ROWS_OF_FILES and re.search(r"FileScan parquet\b", physical) is not None
+
+
+def is_of_cache(physical: str) -> bool:
+    r"""Return whether a plan reads what is cached, and no file.
+
+    >>> is_of_cache("InMemoryTableScan\n+- InMemoryRelation\n +- FileScan orc [k#1]"), is_of_cache("Range (0, 9)")
+    (True, False)
+    """
+    names = operators(_uncached(physical))
+    return not names.isdisjoint(("InMemoryTableScan", "In-memory table")) and "FileScan" not in names
 
 
 def is_parsed(physical: str) -> bool:

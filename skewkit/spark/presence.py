@@ -35,7 +35,7 @@ def with_presence(
     frame, other_keys = other
     helpers = [names(f"look{i}") for i in range(len(other_keys.columns))]
     read = frame.select(*(c.alias(helper) for c, helper in zip(other_keys.columns, helpers, strict=True)))
-    copied = Keys(tuple(F.col(helper) for helper in helpers), tuple(helpers), other_keys.types)
+    copied = other_keys.selected(helpers)
     found = with_heavy_index(read, copied, plan, names).where(listed(looked_up, F.col(names("heavy"))))
     there = heavy_group(F.col(names("heavy")), plan.partitions).alias(names("there"))
     present = found.groupBy(there, *helpers).agg(F.count(F.lit(1))).select(names("there"), *helpers)

@@ -13,9 +13,11 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import DataType
 
 from skewkit.plan.profile import HeavyKey, KeyProfile
+from skewkit.spark.compat import is_too_large_a_result
 from skewkit.spark.keys import Keys, plain
 
 SEED = 20151
+_NO_VALUE = (ValueError, OverflowError, PySparkNotImplementedError, PySparkTypeError)
 _BUCKETS_PER_PARTITION = 32
 _MOST_BUCKETS = 1 << 14
 _DISTINCT, _WIDEST, _MOST_DISTINCT = -2, -3, -4
@@ -110,9 +112,11 @@ def _collect(tasks: Sequence[Task], partitions: int, buckets: int) -> list[list[
     found = reduce(DataFrame.unionAll, parts)
     try:
         rows = found.collect()
-    except (ValueError, OverflowError, PySparkNotImplementedError, PySparkTypeError):
+    except Exception as error:
         # A key that Python cannot have, such as a date of the year 0 in an array, or Connect cannot bring, such as
-        # an array of months: its hash must do.
+        # an array of months, or the driver has no room for: its hash must do.
+        if not (isinstance(error, _NO_VALUE) or is_too_large_a_result(error)):
+            raise
         names = found.schema["key"].dataType.names  # type: ignore[attr-defined]
         nothing = F.struct(*(F.lit(None).cast("string").alias(name) for name in names))
         rows = found.withColumn("key", nothing).collect()
@@ -129,7 +133,7 @@ def _queries(task: Task, number: int, partitions: int, buckets: int) -> list[Dat
     if task.fraction < 1:
         rows = rows.sample(fraction=task.fraction, seed=SEED)
     total = F.count(F.lit(1)) if task.weight is None else F.sum("w")
-    keys = task.keys.renamed(names)
+    keys = task.keys.selected(names)
     grouped = rows.groupBy(*names).agg(total.alias("w")).select(*names, keys.hash.alias("h"), "w")
     # A key with a share of theta = 1/(5n) is among the 5n heaviest, nulls included.
     head = grouped.orderBy(F.desc("w"), "h").limit(5 * partitions + 1)

@@ -26,12 +26,13 @@ class Salting:
     """What a row's salt is made of: stored columns by name, or the row's position, as far as a task finds it again.
 
     >>> Salting.of(Seen(spark.range(9).selectExpr("id % 2 AS k", "id AS v")), ["k"])
-    Salting(columns=('v',), stored=True, parquet=False)
+    Salting(columns=('v',), stored=True, parquet=False, cached=False)
     """
 
     columns: tuple[str, ...]
     stored: bool
     parquet: bool
+    cached: bool = False
 
     @classmethod
     def of(cls, seen: Seen, keys: Sequence[str]) -> Salting:
@@ -49,29 +50,30 @@ class Salting:
         usable = _likely_few_last([f for f in others if has_fixed_hash(f.dataType)])
         parquet = seen.parquet and not named["_metadata"]
         if not usable or seen.parsed:
-            return cls((), seen.stored, parquet)
+            return cls((), seen.stored, parquet, seen.cached)
         found = seen.steady([field.name for field in usable[:_MOST_ASKED]], _MOST_HASHED)
-        return cls(tuple(found), seen.stored, parquet)
+        return cls(tuple(found), seen.stored, parquet, seen.cached)
 
     def hash(self, first: Sequence[Column] = (), *, alike: bool = False, frame: DataFrame | None = None) -> Column:
         """Return the 64-bit hash of `first` and of what the salt is made of.
 
-        Rows of a hot key may be alike in the columns: where these are few, and where the key is null (`alike`), as in
-        rows that found nothing in an outer join. Content would leave them together, and their position is taken:
+        Rows of a hot key may be alike in the columns, and content would leave them together. So their position is
+        taken, where it costs no filter that the files would be asked:
 
         * The number of the row in its Parquet file, if it is one of `frame`. Spark takes this for a value like any
           other, so that what a later filter asks is still pushed to the files.
-        * Its number in its input split, where the rows are `stored`.
-        * Else its content and the number of its input partition: a task finds its rows again, in whatever order.
+        * Its number in its input split, where the rows are `stored`, and they are `cached`, the columns are few, or the
+          key is null (`alike`), as in rows that found nothing in an outer join.
+        * For few columns and for nulls, else, their content and the number of the input partition: a task finds its
+          rows again, in whatever order.
         """
-        content = [F.col(quoted(name)) for name in self.columns]
-        if len(content) > _FEW and not alike:
-            return F.xxhash64(*first, *content)
-        if not self.stored:
-            return F.xxhash64(*first, *content, F.spark_partition_id())
         if self.parquet and frame is not None and not is_connect(frame) and resolves(frame, _IN_FILE[0]):
             return F.xxhash64(*first, *map(F.col, _IN_FILE))
-        return F.xxhash64(*first, F.monotonically_increasing_id())
+        content = [F.col(quoted(name)) for name in self.columns]
+        few = alike or len(content) <= _FEW
+        if self.stored and (few or self.cached):
+            return F.xxhash64(*first, F.monotonically_increasing_id())
+        return F.xxhash64(*first, *content, F.spark_partition_id()) if few else F.xxhash64(*first, *content)
 
 
 def _likely_few_last(fields: Sequence[StructField]) -> list[StructField]:

@@ -18,16 +18,16 @@ from skewkit.spark.physical import (
     grouped_by,
     is_computed,
     is_cut,
+    is_of_cache,
     is_of_parquet,
     is_parsed,
     is_positioned,
     is_simple,
     of_unknown,
-    operators,
     placed_by,
     unsafe_to_read_twice,
 )
-from skewkit.spark.size import guess_rows, rows_are_counted, source_columns
+from skewkit.spark.size import guess_rows, rows_are_counted
 
 _NAMED = re.compile(r"Column<'[\w.`]+'>")
 """A column that is only named, and is as steady as the frame."""
@@ -58,10 +58,9 @@ class Seen:
         return rows_are_counted(self._text)
 
     @property
-    def as_stored(self) -> bool:
-        """Whether the frame is files as they are: all of their rows and columns."""
-        plain = self.simple and not operators(self.physical) & {"Filter", "Project"}
-        return plain and source_columns(self._text) == len(self.frame.columns)
+    def rows_by_bytes(self) -> int | None:
+        """Rows that the bytes of the frame's sources make, if texts are short; more than `rows` where they are long."""
+        return guess_rows(self._text, counted=False)
 
     @property
     def physical(self) -> str:
@@ -165,6 +164,11 @@ class Seen:
     def parquet(self) -> bool:
         """Whether the frame's rows are those of Parquet files, one by one."""
         return is_of_parquet(self.physical)
+
+    @property
+    def cached(self) -> bool:
+        """Whether the frame only reads what is cached, and selects and filters of it."""
+        return self.simple and is_of_cache(self.physical)
 
     @property
     def parsed(self) -> bool:

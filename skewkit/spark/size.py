@@ -4,7 +4,18 @@ from __future__ import annotations
 
 import re
 
-from pyspark.sql.types import ArrayType, DataType, DecimalType, MapType, StructType
+from pyspark.sql.types import (
+    ArrayType,
+    BooleanType,
+    DataType,
+    DatetimeType,
+    DayTimeIntervalType,
+    DecimalType,
+    MapType,
+    NumericType,
+    StructType,
+    YearMonthIntervalType,
+)
 
 _SIZE = re.compile(r"Statistics\(sizeInBytes=([\d.E+]+) (B|KiB|MiB|GiB|TiB|PiB|EiB)(?:, rowCount=([\d.E+]+))?")
 _UNIT = {unit: 1024**power for power, unit in enumerate(("B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"))}
@@ -14,8 +25,10 @@ _COLUMN_BYTES, _ROW_BYTES = 12, 8
 _UNKNOWN = 1 << 60
 
 
-def guess_rows(explained: str) -> int | None:
+def guess_rows(explained: str, *, counted: bool = True) -> int | None:
     """Return the rows that the sources of a plan hold, from the text of EXPLAIN COST, or None where nobody knows.
+
+    Without `counted`, their bytes count even where a source says its rows.
 
     Files are compressed and sources are filtered later, so this is a guess within a factor of ten or so; it errs
     on the low side, which makes a sample larger. Joins are not multiplied out: their sources are added up.
@@ -29,7 +42,7 @@ def guess_rows(explained: str) -> int | None:
         if found is None:
             continue
         size, unit, rows = found.groups()
-        if rows is not None:
+        if counted and rows is not None:
             total += int(float(rows))
             continue
         count = float(size) * _UNIT[unit]
@@ -42,11 +55,6 @@ def guess_rows(explained: str) -> int | None:
 def rows_are_counted(explained: str) -> bool:
     """Return whether the sources of a plan say how many rows they hold, so that nobody has to guess."""
     return all("rowCount=" in line for line in _sources(explained))
-
-
-def source_columns(explained: str) -> int:
-    """Return how many columns the sources of a plan have, be they read or not."""
-    return sum(map(_columns, _sources(explained)))
 
 
 def _sources(explained: str) -> list[str]:
@@ -66,6 +74,17 @@ def _columns(line: str) -> int:
 
 
 _BYTES = {"boolean": 1, "byte": 1, "short": 2, "integer": 4, "float": 4, "date": 4, "string": 20, "binary": 20}
+
+
+def has_fixed_width(type_: DataType) -> bool:
+    """Return whether all values of a type take the same bytes, so that `row_bytes` is no guess.
+
+    >>> has_fixed_width(spark.range(1).schema), has_fixed_width(spark.range(1).selectExpr("'x' AS s").schema)
+    (True, False)
+    """
+    if isinstance(type_, StructType):
+        return all(has_fixed_width(field.dataType) for field in type_.fields)
+    return isinstance(type_, NumericType | DatetimeType | BooleanType | DayTimeIntervalType | YearMonthIntervalType)
 
 
 def row_bytes(type_: DataType) -> float:

@@ -13,7 +13,7 @@ from skewkit.plan.choice import JoinOptions, choose_join
 from skewkit.plan.grid import along, cells_of, shape_of, work
 from skewkit.plan.joinplan import JoinPlan, join_plan
 from skewkit.plan.joinrules import KEPT, SIDES, JoinRules, opposite
-from skewkit.plan.price import Widths
+from skewkit.plan.price import Widths, salt_price
 from skewkit.plan.profile import HeavyKey, KeyProfile, named_heavy
 
 AGAIN = st.sampled_from([(), ("left",), ("right",), SIDES])
@@ -231,6 +231,16 @@ def test_auto_takes_the_cheapest(expected):
     plan = join_plan(left, right, 32, JoinRules("inner"))
     chosen, reason = choose_join(plan, (left, right), Settings(), options)
     assert chosen == expected, reason
+
+
+def test_a_look_up_on_what_comes_out_of_a_shuffle_is_not_cheap():
+    left, right = profile_of({1: 1e6}, 1e6), profile_of({1: 1.0}, 1e6)
+    plan = join_plan(left, right, 32, JoinRules("full"))
+    assert plan.looked_up == ("left",)
+    cheap = salt_price(plan, Widths(), hashed=False)
+    dear = salt_price(plan, Widths(), hashed=False, costly=("left",))
+    assert dear.total - cheap.total == pytest.approx(0.85 * left.rows)
+    assert salt_price(plan, Widths(), hashed=False, costly=("right",)) == cheap
 
 
 def test_a_broadcast_keeps_to_its_budget():

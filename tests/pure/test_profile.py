@@ -3,6 +3,7 @@
 import datetime as dt
 import json
 from collections import Counter
+from dataclasses import replace
 from decimal import Decimal
 
 import pytest
@@ -144,6 +145,11 @@ def test_a_profile_for_other_types_is_rehashed():
     assert [h.hash for h in wider.heavy] == [xxhash64([1], ["bigint"]), xxhash64([2], ["bigint"])]
     assert sum(wider.tail) == sum(profile.tail)
     assert rehashed(profile, ("map<int,int>",)).heavy == ()
+    nulls = replace(
+        profile, keys=("a", "b"), types=("int", "int"), heavy=(), null_heavy=(HeavyKey((None, 1), 9, 9, 9, 0),)
+    )
+    (wider_null,) = rehashed(nulls, ("int", "bigint")).null_heavy
+    assert wider_null.hash == xxhash64([None, 1], ["int", "bigint"])
 
 
 def test_plot_draws_the_heavy_keys():

@@ -385,6 +385,8 @@ def _compare(case: Case) -> str:
         changes += [lambda f: f.select("a.*"), lambda f: f.select("b.*")]
     for frame in (case.left, case.right):
         for name in frame.columns[:2]:
+            if is_connect(joined) and name.lower() in given_up:
+                continue
             changes.append(lambda f, frame=frame, name=name: f.drop(frame[quoted(name)]))
             changes.append(lambda f, name=name: f.drop(name))
     for change in changes:
@@ -402,7 +404,12 @@ def _same_columns(plain: DataFrame, joined: DataFrame, change: Callable[[DataFra
 
 
 def _hidden_keys(case: Case, joined: DataFrame, plain: DataFrame) -> set[str]:
-    """Return the keys of a join by name whose hidden column skewkit gives up, as the docstring of `skew_join` says."""
+    """Return the columns that skewkit's join hides, as its docstring says.
+
+    By name, keys whose hidden column it gives up; on Connect, all columns after a broadcast of hot rows.
+    """
+    if is_connect(joined) and "strategy   broadcast_head" in explain(joined):
+        return {name.lower() for frame in (case.left, case.right) for name in frame.columns}
     if not isinstance(case.on, str | list | tuple) or not all(isinstance(name, str) for name in case.on):
         return set()
     broadcast, how = "strategy   broadcast_head" in explain(joined), case.how.lower()

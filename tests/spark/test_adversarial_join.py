@@ -644,14 +644,40 @@ def test_a_named_key_is_broadcast_to_the_left_frame_only(spark):
         skew_join(dims, facts, "k", "right", strategy="broadcast_head", heavy=[0], partitions=3)
 
 
-@pytest.mark.connect
-def test_rows_of_files_that_are_filtered_or_read_in_part_are_as_wide_as_their_types(spark, tmp_path):
+def test_long_texts_are_seen_below_a_filter_and_in_a_cache(spark, tmp_path):
     spark.range(2_000).selectExpr(
         "id AS k", "concat_ws('', transform(sequence(1, 100), i -> uuid())) AS blob"
     ).write.parquet(str(tmp_path / "wide"))
     wide = spark.read.parquet(str(tmp_path / "wide"))
-    for frame, stored in ((wide, True), (wide.where("k < 9"), False), (wide.select("k"), False)):
-        assert Seen(frame).as_stored == stored
+    facts = spark.range(4_000).selectExpr("if(id % 2 = 0, 0, id % 2000) AS k", "id AS v")
+    cached = wide.where("k < 1999").cache()
+    assert cached.count() == 1_999
+    frames = {
+        "filtered": (wide.where("k < 1900"), "SortMergeJoin"),
+        "other order": (wide.selectExpr("blob AS b", "k"), "SortMergeJoin"),
+        "cached": (cached, "SortMergeJoin"),
+        "no text": (wide.where("k < 1900").select("k", F.length("blob").alias("n")), "ShuffledHashJoin"),
+    }
+    with conf(spark, "spark.skewkit.hashJoinBytes", "200000"):
+        for name, (frame, operator) in frames.items():
+            plan = explained(skew_join(facts, frame, "k", strategy="salt", partitions=4))
+            assert operator in plan, name
+    cached.unpersist()
+
+
+def test_more_keys_than_the_driver_takes_are_counted_where_they_are(spark):
+    """A look that the driver has no room for makes way for the profile job, and long keys in that for their hashes."""
+    facts = spark.range(40_000).selectExpr("repeat(string(if(id % 2 = 0, 0, id)), 40) AS k", "id AS v")
+    dims = spark.range(4_000).selectExpr("repeat(string(id), 40) AS k", "id AS w")
+    most = spark.sparkContext._jsc.sc().conf()
+    before = most.get("spark.driver.maxResultSize", "1g")
+    most.set("spark.driver.maxResultSize", "60k")
+    try:
+        joined = skew_join(facts, dims, "k", partitions=64, strategy="salt")
+    finally:
+        most.set("spark.driver.maxResultSize", before)
+    assert "1 split left" in explain(joined)
+    assert_same_rows(joined, facts.join(dims, "k"))
 
 
 def test_what_timestamp_means_is_not_left_to_the_session(spark):
@@ -663,6 +689,15 @@ def test_what_timestamp_means_is_not_left_to_the_session(spark):
         joined = skew_join(left, right, "k", strategy="salt", partitions=4)
         assert_same_rows(joined, left.join(right, "k"))
         assert joined.count() == 1
+
+
+@pytest.mark.connect
+def test_keys_of_other_types_that_take_a_profile_job(spark):
+    """What is grouped is not looked at but profiled, by keys that are cast already."""
+    ints = spark.range(600).selectExpr("int(if(id % 3 < 2, 7, id)) AS k", "id AS v").groupBy("k", "v").count()
+    longs = spark.range(300).selectExpr("if(id % 3 < 2, 7L, id) AS k", "id AS w").distinct()
+    check(ints, longs, "k", "full")
+    check(longs, ints, "k", "semi")
 
 
 def test_frames_of_sessions_that_read_keys_in_another_way(spark):

@@ -378,11 +378,22 @@ def test_rows_that_the_user_gathered_by_the_key_cannot_be_spread(spark):
     hot = spark.range(60_000).selectExpr("if(id % 3 = 0, 7, id % 9000) AS k", "id % 11 AS s")
     names = spark.range(9_000).selectExpr("id AS k", "id AS w")
     with conf(spark, "spark.sql.autoBroadcastJoinThreshold", "-1"):
-        for left, right in ((hot.repartition(5, "k"), names), (names, hot.repartition(5, "K"))):
+        gathered = hot.repartition(5, "k")
+        since = gathered.where("s < 10").selectExpr("k", "s + 1 AS t")
+        for left, right in ((gathered, names), (names, hot.repartition(5, "K")), (since, names)):
             assert "leave this repartition out" in skewkit.explain(skewkit.skew_join(left, right, "k"))
-        for left, right in ((hot.repartition(5, "s"), names), (hot, names.repartition(5, "k"))):
+        by_other = gathered.selectExpr("s AS k", "k AS s")
+        for left, right in ((hot.repartition(5, "s"), names), (hot, names.repartition(5, "k")), (by_other, names)):
             text = skewkit.explain(skewkit.skew_join(left, right, "k"))
             assert "strategy   native" not in text, text
+
+
+def test_explain_says_what_a_look_up_computes_twice(facts, dimension):
+    first = skewkit.skew_join(facts, dimension, "k", "full", strategy="salt")
+    again = facts.select("k", F.lit(1).alias("one"))
+    text = skewkit.explain(skewkit.skew_join(first, again, "k", "full", strategy="salt"))
+    assert "the left side's shuffles run twice, once for the look-up: cache() it to save that" in text
+    assert "run twice" not in skewkit.explain(first)
 
 
 def test_a_chain_of_three_skew_joins_on_different_keys(facts, dimension):

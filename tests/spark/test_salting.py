@@ -89,6 +89,21 @@ def test_null_keys_of_a_table_cached_by_name(spark, dimension, tmp_path):
     spark.catalog.dropTempView("salting_cached")
 
 
+def test_rows_of_a_hot_key_that_are_alike_in_many_columns(spark, dimension, tmp_path):
+    """Files and caches have a position for them at no cost."""
+    flags = [f"int(id % 1000 = {i}) AS f{i}" for i in range(5)]
+    spark.range(8000).selectExpr("if(id % 4 < 3, 7, id % 50) AS k", *flags).write.parquet(str(tmp_path / "t"))
+    stored = spark.read.parquet(str(tmp_path / "t"))
+    kept = stored.select("*").cache()
+    for facts in (stored, kept):
+        joined = skewkit.skew_join(facts, dimension, "k", strategy="salt", partitions=N)
+        rows = partition_rows(joined.where("k = 7"))
+        assert sum(rows) == 6080
+        assert max(rows) <= 1000
+        assert_same_rows(joined, facts.join(dimension, "k"))
+    kept.unpersist()
+
+
 @pytest.mark.connect
 def test_rows_that_found_nothing_in_a_join_before(spark, dimension, tmp_path):
     """They are alike in all columns of that join's right side, of which there are more than are hashed."""
