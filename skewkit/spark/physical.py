@@ -8,6 +8,8 @@ _JOIN = re.compile(r"(BroadcastHashJoin|BroadcastNestedLoopJoin|SortMergeJoin|Sh
 _GROUPED = re.compile(r"Aggregate \[([^\[\]]+)\]")
 _PLACED = re.compile(r"Exchange (?:hash|range)partitioning\(([^()]+)\), REPARTITION_BY")
 _ATTRIBUTE = re.compile(r"([^\s,\[(]+)#\d+")
+SALT = "skewkit's salt"
+"""Stands in a plan before a position that says where a row goes, and not what is in it."""
 _UNSAFE = (
     ("holds a limit or a sample, which may differ the second time", r"(?<!WindowGroup)Limit$|^Sample$|^TakeOrdered"),
     ("is observed, and its metrics would count every reading", r"^CollectMetrics"),
@@ -18,7 +20,10 @@ _UNSAFE_CALLS = (
     ("is read by Python, which may return something else the second time", r"\(Python\)"),
     ("holds random values", r"\b(rand|randn|random|uuid|shuffle|randstr|uniform)\("),
     ("calls Java, which may return something else the second time", r"\b(try_)?reflect\(|\bjava_method\("),
-    ("holds positions of rows", r"(?i)\b(monotonically_increasing_id|spark_partition_id)\("),
+    (
+        "holds positions of rows",
+        rf"(?i)(?<!{SALT}, )\b(monotonically_increasing_id|spark_partition_id)\((?!\) >= 0\))",
+    ),
 )
 _BY_ORDER = (
     (
@@ -129,6 +134,10 @@ def unsafe_to_read_twice(physical: str) -> str | None:
     >>> unsafe_to_read_twice("*(1) ColumnarToRow")
     >>> unsafe_to_read_twice("")
     'has a plan that cannot be seen'
+    >>> unsafe_to_read_twice("Project [monotonically_increasing_id() AS n#1L]")
+    'holds positions of rows'
+    >>> unsafe_to_read_twice("Project [xxhash64(skewkit's salt, monotonically_increasing_id(), 42) AS n#1L]")
+    >>> unsafe_to_read_twice("Filter (spark_partition_id() >= 0)")
     """
     text = _uncached(physical)
     if not text.strip():

@@ -12,6 +12,7 @@ from pyspark.sql.types import StructField
 
 from skewkit.spark.compat import is_connect, resolves
 from skewkit.spark.keys import has_fixed_hash, quoted
+from skewkit.spark.physical import SALT
 from skewkit.spark.seen import Seen
 
 _FEW = 3
@@ -72,8 +73,9 @@ class Salting:
         content = [F.col(quoted(name)) for name in self.columns]
         few = alike or len(content) <= _FEW
         if self.stored and (few or self.cached):
-            return F.xxhash64(*first, F.monotonically_increasing_id())
-        return F.xxhash64(*first, *content, F.spark_partition_id()) if few else F.xxhash64(*first, *content)
+            return F.xxhash64(*first, F.lit(SALT), F.monotonically_increasing_id())
+        position = (F.lit(SALT), F.spark_partition_id()) if few else ()
+        return F.xxhash64(*first, *content, *position)
 
 
 def _likely_few_last(fields: Sequence[StructField]) -> list[StructField]:
