@@ -170,7 +170,12 @@ def _searched(
     names: Names,
     role: str,
 ) -> DataFrame:
-    """Return the block by binary search in literal arrays, one column per step so that each is computed once."""
+    """Return the block by binary search in literal arrays, one column per step so that each is computed once.
+
+    The last step goes through an `explode` of one element. Rules of the optimizer write the keys of a join out in terms
+    of the columns they come from, down to the source; steps that mention one another would make that take for ever
+    (143 s for 13 partitions), and an `explode` is where it ends.
+    """
     heavy = F.col(names("heavy"))
     spans = [plan.spans.get(i, (-1, -1)) for i in range(len(plan.keys.heavy))]
     arrays = []
@@ -186,7 +191,8 @@ def _searched(
         moved = F.when((at >= 0) & (candidate <= F.col(names("last"))) & right, candidate).otherwise(at)
         df = df.select("*", moved.alias(names(f"at{number + 1}"))).drop(names(f"at{number}"))
         step, number = step // 2, number + 1
-    return df.withColumnRenamed(names(f"at{number}"), names(role)).drop(names("last"))
+    found = F.explode(F.array(names(f"at{number}"))).alias(names(role))
+    return df.select("*", found).drop(names(f"at{number}"), names("last"))
 
 
 def _with_copies(
