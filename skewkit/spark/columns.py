@@ -64,7 +64,10 @@ def unread_because(column: Column) -> str | None:
 
 
 def udf_arguments(column: Column, udf: Any) -> tuple[Column, ...] | None:
-    """Return the arguments if a Column is a call of this very Python UDF, else None (before Spark 4, always)."""
+    """Return the arguments if a Column is a call of this very Python UDF, else None (before Spark 4, always).
+
+    None, too, where arguments are named, or (but on Connect) are themselves Python UDFs.
+    """
     try:
         return _connect_udf_arguments(column, udf) if is_connect(column) else _classic_udf_arguments(column, udf)
     except Exception:
@@ -162,7 +165,14 @@ def _classic_sorting(column: Any) -> Sorting | None:
 
 def _connect_udf_arguments(column: Any, udf: Any) -> tuple[Column, ...] | None:
     expression = column._expr
-    if type(expression).__name__ != "CommonInlineUserDefinedFunction" or expression._function._func is not udf.func:
+    if type(expression).__name__ != "CommonInlineUserDefinedFunction":
+        return None
+    ours, theirs = udf._unwrapped._build_common_inline_user_defined_function()._function, expression._function
+    if ours._func is not theirs._func or ours._eval_type != theirs._eval_type:
+        return None
+    if ours._output_type != theirs._output_type:
+        return None
+    if any(type(argument).__name__ == "NamedArgumentExpression" for argument in expression._arguments):
         return None
     return tuple(map(type(column), expression._arguments))
 
@@ -176,9 +186,10 @@ def _classic_udf_arguments(column: Any, udf: Any) -> tuple[Column, ...] | None:
         call = call.aggregateFunction()
     if not call.func().equals(udf._unwrapped._judf.func()):
         return None
-    children = call.children()
-    nodes = (children.apply(i).productElement(0) for i in range(children.size()))
-    return tuple(type(column)(java_column(node)) for node in nodes)
+    children = [call.children().apply(i) for i in range(call.children().size())]
+    if any(java_kind(child) != "ColumnNodeExpression" for child in children):
+        return None
+    return tuple(type(column)(java_column(child.productElement(0))) for child in children)
 
 
 _LEAVES = {

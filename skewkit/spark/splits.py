@@ -238,6 +238,10 @@ _ANY_OR_ALL = frozenset(
 _PLAIN_NUMBERS = frozenset(["tinyint", "smallint", "int", "bigint", "float", "double"])
 
 
+def _is_number(type_: str) -> bool:
+    return type_ in _PLAIN_NUMBERS or type_.startswith("decimal")
+
+
 def split_of(call: AggregateCall, types: list[DataType]) -> Split:
     """Return the row of the table for a call whose inputs have these types; one without partials where it must be."""
     split = SPLITS[call.name]
@@ -249,9 +253,11 @@ def split_of(call: AggregateCall, types: list[DataType]) -> Split:
         return WHOLE
     if call.name in _FIXED and not all(call.fixed[1:]):
         return WHOLE
-    if split.by_value and not types:  # a constant: there is one value
+    if split.by_value and any(call.fixed[:1]):  # there is one value
         return WHOLE
     names = [type_.simpleString() for type_ in types]
+    if call.name == "regr_count" and (any(call.fixed) or not all(map(_is_number, names[:2]))):
+        return COMBINED  # it casts its arguments, which may make null of texts
     if call.name in ("sum", "avg", "mean") and not _adds_plain_numbers(call, names):
         return COMBINED
     if call.name == "sum" and names[:1] == ["bigint"]:
@@ -271,8 +277,8 @@ def _adds_plain_numbers(call: AggregateCall, types: Sequence[str]) -> bool:
         return types[0] in _PLAIN_NUMBERS
     literal, node = read_literal(call.arguments[0]), node_of(call.arguments[0])
     if literal is not None:
-        return isinstance(literal[0], int) and not isinstance(literal[0], bool)
-    return node.kind == "sql" and node.name.strip().isdigit()
+        return isinstance(literal[0], int) and not isinstance(literal[0], bool) and abs(literal[0]) < 1 << 63
+    return node.kind == "sql" and node.name.strip().isdigit() and int(node.name) < 1 << 63
 
 
 def split_of_udf(udf: Callable[..., Column], merge: Callable[..., Any]) -> Split:

@@ -132,3 +132,41 @@ def test_a_merge_may_be_a_partial(facts):
         top("v").alias("top"), merge={top: functools.partial(combine, "max")}
     )
     assert_same_rows(ours, facts.groupBy("k").agg(F.max("v").alias("top")))
+
+
+@pytest.mark.connect
+def test_arguments_that_are_named_or_computed_in_python_are_what_they_are(spark):
+    """A name, or the name of another function, was taken for a column: rows were wrong where there is one like it."""
+    df = spark.range(600).selectExpr("if(id % 3 = 0, id, 0) k", "id a", "id * 2 b", "id * 3 plus_one")
+
+    @F.pandas_udf("bigint")
+    def last(a: pd.Series, b: pd.Series) -> int:
+        return int(a.max() - b.min())
+
+    @F.pandas_udf("bigint")
+    def plus_one(a: pd.Series) -> pd.Series:
+        return a + 1
+
+    def greatest(parts):
+        return int(parts.max())
+
+    for call in (last(a="b", b="a"), last("b", b="a"), last(plus_one("a"), plus_one("b") * 0)):
+        expr = call.alias("last")
+        ours = skewkit.skew_groupby(df.where("a > 300 or k = 0"), "k", strategy="wrap", partitions=4).agg(
+            expr, merge={last: greatest}
+        )
+        assert_same_rows(ours, df.where("a > 300 or k = 0").groupBy("k").agg(expr))
+
+
+@pytest.mark.connect
+def test_one_function_with_two_return_types_is_two(facts):
+    def highest(values: pd.Series) -> float:
+        return values.max() / 8
+
+    as_double, as_float = F.pandas_udf("double")(highest), F.pandas_udf("float")(highest)
+    exprs = [as_double("v").alias("d"), as_float("v").alias("f")]
+    ours = skewkit.skew_groupby(facts, "k", strategy="wrap", partitions=4).agg(
+        *exprs, merge={as_double: lambda parts: parts.max()}
+    )
+    assert "nor one with a merge" in skewkit.explain(ours)
+    assert_same_rows(ours, facts.groupBy("k").agg(*exprs))

@@ -11,6 +11,7 @@ from skewkit import explain, skew_groupby
 from skewkit.spark.compat import VERSION
 from skewkit.spark.splits import COMBINED, DISTINCT, SPLITS, WHOLE
 from skewkit.testing import assert_same_rows
+from tests.helpers import conf
 
 pytestmark = pytest.mark.skipif(VERSION < (4, 2), reason="the functions of Spark 4.2")
 
@@ -278,3 +279,23 @@ def test_rows_say_what_they_do():
         assert len(split.partials) == len(split.merges)
         assert any(split is row for row in (COMBINED, DISTINCT, WHOLE)) or split.partials, name
         assert split.partials or not split.pays
+
+
+@pytest.mark.connect
+def test_counts_of_what_is_cast(spark):
+    """A text that is no number counts as none without ANSI mode, so that its partial is Spark's own."""
+    df = spark.range(300).selectExpr("if(id % 4 = 0, id, 0) k", "if(id % 3 = 0, 'x', string(id % 2)) s", "id v")
+    exprs = [F.expr(text) for text in ("regr_count(s, v)", "regr_count(v, s)", "collect_set(v) c")]
+    with conf(spark, "spark.sql.ansi.enabled", "false"):
+        ours = skew_groupby(df, "k", strategy="wrap", partitions=4).agg(*exprs)
+        assert_same_rows(ours, df.groupBy("k").agg(*exprs), unordered=("c",))
+
+
+def test_constants_as_arguments(spark):
+    df = spark.range(300).selectExpr("if(id % 4 = 0, id, 0) k", "id % 3 = 0 b", "id % 5 = 0 c", "id v")
+    texts = ("mode(1) FILTER (WHERE b)", "mode(2) FILTER (WHERE c)", "collect_set(3)", "count_if(true)", "sum(1)")
+    exprs = [F.expr(text) for text in (*texts, "avg(98765432109876543210)", "collect_set(v) d")]
+    ours = skew_groupby(df, "k", strategy="wrap", partitions=4).agg(*exprs)
+    plain = df.groupBy("k").agg(*exprs)
+    assert ours.schema == plain.schema
+    assert_same_rows(ours, plain, unordered=("d",))
