@@ -42,6 +42,8 @@ class Keys:
     """The types before a cast; empty where there was none."""
     pinned: bool = False
     """Whether the keys fail where they have other types when the frame runs."""
+    bare: tuple[str, ...] = ()
+    """The names of those keys that are columns of the frame as they are, without a cast."""
 
     @property
     def hash(self) -> Column:
@@ -52,16 +54,6 @@ class Keys:
     def any_null(self) -> Column:
         """Whether any key column is null."""
         return self.null_in([True] * len(self.columns))
-
-    @property
-    def bare(self) -> tuple[str, ...]:
-        """The names of those keys that are columns of the frame as they are; Spark calls a cast, and a field, alike."""
-        given = self.given or self.types
-        return tuple(
-            name
-            for column, name, old, new in zip(self.columns, self.names, given, self.types, strict=True)
-            if old == new and str(column) in (f"Column<'{name}'>", f"Column<'{quoted(name)}'>")
-        )
 
     def null_in(self, unsafe: Sequence[bool]) -> Column:
         """Whether any of the key columns that `unsafe` marks is null; there must be one."""
@@ -82,7 +74,9 @@ class Keys:
         """Return the keys cast to other types, where they differ."""
         pairs = zip(self.columns, self.types, types, strict=True)
         columns = tuple(c if old == new else _cast(c, old, new) for c, old, new in pairs)
-        return replace(self, columns=columns, types=tuple(types), given=self.given or self.types)
+        same = {name for name, old, new in zip(self.names, self.types, types, strict=True) if old == new}
+        bare = tuple(name for name in self.bare if name in same)
+        return replace(self, columns=columns, types=tuple(types), given=self.given or self.types, bare=bare)
 
     def selected(self, names: Sequence[str]) -> Keys:
         """Return the keys of a frame that has these, computed and cast, as its columns of the given names."""
@@ -96,6 +90,7 @@ class Keys:
             names=tuple(names),
             types=self.given or self.types,
             computed=False,
+            bare=tuple(names),
         )
         plain = plain.pin() if self.pinned else plain
         return plain.cast(self.types) if self.given else plain
@@ -141,7 +136,14 @@ def find_keys(df: DataFrame, keys: Sequence[KeyLike], *, what: str = "key", lite
     native = _native_because(schema)
     if any(_SESSION.search(str(key)) for key in keys if not isinstance(key, str)):
         native = "Spark makes sessions of rows while it groups them"
-    return Keys(columns, tuple(schema.names), tuple(types), native, _padded(schema), computed)
+    names = tuple(schema.names)
+    return Keys(columns, names, tuple(types), native, _padded(schema), computed, bare=_bare(columns, names))
+
+
+def _bare(columns: Sequence[Column], names: Sequence[str]) -> tuple[str, ...]:
+    """Return the names of those keys that only name a column; Spark calls a cast, and a field of a struct, alike."""
+    pairs = zip(columns, names, strict=True)
+    return tuple(name for c, name in pairs if str(c) in (f"Column<'{name}'>", f"Column<'{quoted(name)}'>"))
 
 
 def _cast(column: Column, old: str, new: str) -> Column:

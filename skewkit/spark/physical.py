@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 _JOIN = re.compile(r"(BroadcastHashJoin|BroadcastNestedLoopJoin|SortMergeJoin|ShuffledHashJoin|CartesianProduct)")
 _GROUPED = re.compile(r"Aggregate \[([^\[\]]+)\]")
 _PLACED = re.compile(r"Exchange (?:hash|range)partitioning\(([^()]+)\), REPARTITION_BY")
+_PLACEMENT = re.compile(r" (?:ASC|DESC) NULLS (?:FIRST|LAST)|, \d+$")
 _ATTRIBUTE = re.compile(r"([^\s,\[(]+)#\d+")
 SALT = "skewkit's salt"
 """Stands in a plan before a position that says where a row goes, and not what is in it."""
@@ -76,13 +78,24 @@ def top_join(physical: str) -> str | None:
 def grouped_by(explained: str) -> set[str] | None:
     r"""Return the names, in lower case, of the columns that a frame is grouped by; None where its top is no group-by.
 
+    Columns may have been selected and rows filtered since, but those columns must still be there.
+
     >>> grouped_by("== Optimized Logical Plan ==\nAggregate [k#1, J#2L], [k#1, J#2L, count(1) AS n#3L]") == {"k", "j"}
     True
+    >>> grouped_by("Project [k#1], Statistics(sizeInBytes=9.0 B)\n+- Aggregate [k#1], [n#3L, k#1], Statistics(8.0 B)")
+    {'k'}
+    >>> grouped_by("== Optimized Logical Plan ==\nAggregate [k#1], [(k#1 % 2) AS k#4, count(1) AS n#3L]")
     """
     logical = explained.partition("== Physical Plan ==")[0].splitlines()
-    lines = (line.lstrip(" :+-") for line in logical if line.strip() and not line.startswith("=="))
-    top = next((line for line in lines if not line.startswith(("Project ", "Filter "))), "")
-    return _all_names(_GROUPED.match(top))
+    selected: list[str] = []
+    steps = (line.lstrip(" :+-").partition("], Statistics(")[0] for line in logical if not line.startswith("=="))
+    for line in filter(None, steps):
+        if line.startswith("Project "):
+            selected.append(line.removeprefix("Project "))
+        elif not line.startswith("Filter "):
+            found = _GROUPED.match(line)
+            return None if found is None else _kept(found.group(1), [*selected, line[found.end() :]])
+    return None
 
 
 def placed_by(physical: str) -> set[str] | None:
@@ -94,29 +107,36 @@ def placed_by(physical: str) -> set[str] | None:
     {'k'}
     >>> placed_by("Project [k#1, (v#2 + 1) AS w#3]\n+- Exchange hashpartitioning(k#1, 8), REPARTITION_BY_NUM")
     {'k'}
+    >>> placed_by("Project [k#1]\n+- Exchange rangepartitioning(k#1 ASC NULLS FIRST, 8), REPARTITION_BY_NUM")
+    {'k'}
     >>> placed_by("Project [(k#1 + 1) AS k#3]\n+- Exchange hashpartitioning(k#1, 8), REPARTITION_BY_NUM")
     """
-    selected: list[set[str]] = []
+    selected: list[str] = []
     for line in physical.splitlines():
         step = _OPERATOR.match(line)
         if step is None:
             continue
         found = _PLACED.match(line.lstrip(" :+-"))
         if found is not None:
-            asked = set(re.findall(r"[^\s,(]+#\d+L?", found.group(1)))
-            return _all_names(found) if all(asked <= names for names in selected) else None
-        if step.group(1) == "Project" and not is_cut(line):
-            selected.append(set(line[step.end() :].strip(" []").split(", ")))
+            return _kept(_PLACEMENT.sub("", found.group(1)), selected)
+        if step.group(1) == "Project":
+            selected.append(line[step.end() :])
         elif step.group(1) not in ("AdaptiveSparkPlan", "Filter"):
             return None
     return None
 
 
-def _all_names(found: re.Match[str] | None) -> set[str] | None:
-    """Return the names in a list of columns, in lower case; None where there is none or it is cut short."""
-    if found is None or is_cut(found.group(1)):
+def _kept(columns: str, selected: Sequence[str]) -> set[str] | None:
+    """Return the names in a list of columns, in lower case; None where one is not in all that was selected since.
+
+    Nor may another one have been given its name.
+    """
+    if any(is_cut(text) for text in (columns, *selected)):
         return None
-    return {name.lower() for name in _ATTRIBUTE.findall(found.group(1))}
+    names = {name.lower() for name in _ATTRIBUTE.findall(columns)}
+    named_anew = {name.lower() for text in selected for name in re.findall(r" AS ([^\s,]+)#\d+", text)}
+    kept = all(set(columns.split(", ")) <= set(text.strip(" ,[]").split(", ")) for text in selected)
+    return names if kept and not names & named_anew else None
 
 
 def is_cut(text: str) -> bool:

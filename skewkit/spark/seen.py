@@ -68,9 +68,13 @@ class Seen:
         return _physical(self._text)
 
     @cached_property
+    def _whole_text(self) -> str:
+        """The plans with all columns: a `rand()` may stand among those that EXPLAIN leaves out below."""
+        return explained_whole(self.frame) if is_cut(self._text) else self._text
+
+    @property
     def _whole(self) -> str:
-        """The physical plan with all columns: a `rand()` may stand among those that EXPLAIN leaves out below."""
-        return _physical(explained_whole(self.frame)) if is_cut(self._text) else self.physical
+        return _physical(self._whole_text)
 
     @property
     def unsafe_again(self) -> str | None:
@@ -143,7 +147,7 @@ class Seen:
         >>> Seen(spark.range(9).repartition(3, "id")).gathered(["id"]), Seen(spark.range(9)).gathered(["id"])
         (True, False)
         """
-        placed = placed_by(self.physical)
+        placed = placed_by(self._whole)
         return placed is not None and placed <= {key.lower() for key in keys}
 
     def once(self, keys: Sequence[str]) -> bool:
@@ -152,7 +156,7 @@ class Seen:
         >>> Seen(spark.range(9).groupBy("id").count()).once(["id"])
         True
         """
-        grouped = grouped_by(self._text)
+        grouped = grouped_by(self._whole_text)
         return grouped is not None and grouped <= {key.lower() for key in keys}
 
     @property

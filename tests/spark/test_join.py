@@ -9,8 +9,10 @@ from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
 import skewkit
+from skewkit.api.joinkeys import join_keys
 from skewkit.errors import UnsupportedError
 from skewkit.spark.compat import explained, physical_plan
+from skewkit.spark.seen import Seen
 from skewkit.testing import assert_same_rows, partition_rows
 from tests.helpers import conf
 
@@ -374,6 +376,7 @@ def test_joins_that_something_by_the_same_key_follows(facts, dimension, adaptive
     assert_same_rows(ours, then(facts.join(dimension, "k", "left"), other, DataFrame.join))
 
 
+@pytest.mark.connect
 def test_rows_that_the_user_gathered_by_the_key_cannot_be_spread(spark):
     hot = spark.range(60_000).selectExpr("if(id % 3 = 0, 7, id % 9000) AS k", "id % 11 AS s")
     names = spark.range(9_000).selectExpr("id AS k", "id AS w")
@@ -386,6 +389,21 @@ def test_rows_that_the_user_gathered_by_the_key_cannot_be_spread(spark):
         for left, right in ((hot.repartition(5, "s"), names), (hot, names.repartition(5, "k")), (by_other, names)):
             text = skewkit.explain(skewkit.skew_join(left, right, "k"))
             assert "strategy   native" not in text, text
+
+
+@pytest.mark.connect
+def test_what_is_grouped_by_a_key_has_it_once(spark):
+    hot = spark.range(900).selectExpr("if(id % 3 = 0, 7, id) AS k", *(f"id + {i} AS v{i}" for i in range(30)))
+    wide = hot.groupBy("k").agg(*(F.max(f"v{i}").alias(f"m{i}") for i in range(30)))
+    counts = hot.groupBy("k").count()
+    for once in (counts, wide, counts.where("count > 1").select("count", "k")):
+        keys = join_keys(once, counts, "k")
+        assert keys.left.bare == keys.right.bare == ("k",)
+        assert Seen(once).once(keys.left.bare)
+    for often in (counts.withColumn("k", F.lit(7)), counts.select(F.col("count").alias("k")), hot):
+        assert not Seen(often).once(["k"])
+        joined = skewkit.skew_join(often, counts, "k", strategy="salt", partitions=4)
+        assert_same_rows(joined, often.join(counts, "k"))
 
 
 def test_explain_says_what_a_look_up_computes_twice(facts, dimension):
