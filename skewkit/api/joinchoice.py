@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from math import inf
 
 from skewkit.api.common import measured, stale_note
 from skewkit.api.joinsides import Sides
@@ -68,7 +69,7 @@ def decide(asked: Asked, sides: Sides, physical: str) -> Choice:
     # A look may know the heavy keys of a cold join by their hashes only: nothing to show.
     nameless = any(None in h.key for profile in (left, right) if profile is not None for h in profile.heavy)
     shown = (None, None) if nameless else (left, right)
-    hashed = _fits_a_hash_table(plan, asked.settings, sides.memory(left, right))
+    hashed = _fits_a_hash_table(asked, sides, plan, sides.memory(left, right))
     choice = Choice(asked.title, chosen, reason, shown[0], plan.keys, plan, notes=notes, other=shown[1], hashed=hashed)
     if chosen != "broadcast_head":
         return choice
@@ -119,15 +120,29 @@ def _larger(asked: Asked, sides: Sides) -> Side | None:
     return "left" if left > right else "right"
 
 
-def _fits_a_hash_table(plan: JoinPlan, settings: Settings, memory: Widths) -> bool:
+def _fits_a_hash_table(asked: Asked, sides: Sides, plan: JoinPlan, memory: Widths) -> bool:
     """Return whether a shuffled hash join is faster than sorting, and its build side small enough: it cannot spill.
 
     In a full join Spark also has to remember which rows of a hash table were met, and takes no map of single ints.
     """
-    rows = plan.build_rows
+    rows, settings = plan.build_rows, asked.settings
     if plan.rules.how == "full" or rows is None:
         return False
+    rows *= _times_of_profile(asked, sides, plan.build)
     return rows <= settings.hash_join_rows and rows * memory.of(plan.build) <= settings.hash_join_bytes
+
+
+def _times_of_profile(asked: Asked, sides: Sides, side: Side) -> float:
+    """Return how many times the rows of a side's profile the side may have; infinity where nobody knows.
+
+    One that was given may be of a part of the frame, or of last year, decayed, or of weights and not of rows.
+    """
+    profile, seen = (asked.left, sides.left) if side == "left" else (asked.right, sides.right)
+    if profile is None:
+        return 1.0
+    if seen.rows is None or not seen.simple:
+        return inf
+    return max(1.0, seen.rows * (1.0 if seen.rows_are_counted else _LOW) / max(1.0, profile.rows))
 
 
 def _without_a_job(asked: Asked, physical: str) -> str | None:
@@ -196,7 +211,7 @@ def _strategy(
     if left.named:
         return "salt", "these keys were named as hot"
     memory = sides.memory(left, right)
-    hashed = _fits_a_hash_table(plan, asked.settings, memory)
+    hashed = _fits_a_hash_table(asked, sides, plan, memory)
     options = JoinOptions(sides.widths, hashed, sides.no_broadcast, memory, sides.costly)
     chosen, reason = choose_join(plan, (left, right), asked.settings, options)
     gathered = None if chosen == "native" else _gathered(asked, sides, plan)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from typing import Any, TextIO
@@ -23,7 +23,8 @@ _SHOWN = 8
 class HeavyKey:
     """A key that holds at least theta = 1/(5n) of the weight, with `low <= true weight <= high`.
 
-    `key` has one Python value per key column; `hash` is Spark's `xxhash64` of the key columns.
+    `key` has one Python value per key column; `hash` is Spark's `xxhash64` of the key columns. A key without nulls
+    whose values nobody could take to the driver is known by its hash alone, and its values are None.
     """
 
     key: tuple[Any, ...]
@@ -67,7 +68,12 @@ class KeyProfile:
 
     @cached_property
     def _index(self) -> dict[Any, HeavyKey]:
-        return {hashable(h.key): h for h in (*self.heavy, *self.null_heavy)}
+        named = (h for h in self.heavy if None not in h.key)
+        return {hashable(h.key): h for h in (*named, *self.null_heavy)}
+
+    @cached_property
+    def _unnamed(self) -> dict[int, HeavyKey]:
+        return {h.hash: h for h in self.heavy if None in h.key}
 
     def share(self, *key: Any) -> float:
         """Return the key's share of all rows (or weight), in 0..1.
@@ -89,9 +95,12 @@ class KeyProfile:
         if found is not None:
             return found.estimate / self.rows
         try:
-            bucket = xxhash64(key, self.types) % len(self.tail)
+            key_hash = xxhash64(key, self.types)
         except (AttributeError, TypeError, ValueError, ArithmeticError) as error:
             raise ArgumentError(f"key {key!r} does not fit the key types {list(self.types)}") from error
+        if key_hash in self._unnamed:
+            return self._unnamed[key_hash].estimate / self.rows
+        bucket = key_hash % len(self.tail)
         return self.tail[bucket] / max(1, self.tail_keys[bucket]) / self.rows
 
     def merge(self, other: KeyProfile) -> KeyProfile:
@@ -116,7 +125,7 @@ class KeyProfile:
         tail = [x + y for x, y in zip(a.tail, b.tail, strict=True)]
         tail_keys = [max(x, y) for x, y in zip(a.tail_keys, b.tail_keys, strict=True)]
         unlisted, heavy = a.unlisted + b.unlisted, []
-        for h in _merge_heavy(a, b, a.heavy, b.heavy):
+        for h in _merge_heavy(a, b, a.heavy, b.heavy, lambda h: h.hash):
             if h.estimate >= theta * rows:
                 heavy.append(h)
                 continue
@@ -129,7 +138,7 @@ class KeyProfile:
             rows=rows,
             nulls=nulls,
             heavy=tuple(heavy),
-            null_heavy=_merge_heavy(a, b, a.null_heavy, b.null_heavy),
+            null_heavy=_merge_heavy(a, b, a.null_heavy, b.null_heavy, lambda h: hashable(h.key)),
             tail=tuple(tail),
             tail_keys=tuple(tail_keys),
             theta=theta,
@@ -257,14 +266,20 @@ def named_heavy(keys: Sequence[str], types: Sequence[str], heavy: Sequence[tuple
 
 
 def _merge_heavy(
-    a: KeyProfile, b: KeyProfile, mine: tuple[HeavyKey, ...], theirs: tuple[HeavyKey, ...]
+    a: KeyProfile,
+    b: KeyProfile,
+    mine: tuple[HeavyKey, ...],
+    theirs: tuple[HeavyKey, ...],
+    same: Callable[[HeavyKey], Any],
 ) -> tuple[HeavyKey, ...]:
-    """Add up the keys that both list; a key that one side does not list may weigh up to its `unlisted`."""
+    """Add up the keys that both list; a key that one side does not list may weigh up to its `unlisted`.
+
+    Keys are the same by their hash, unless they hold nulls, which Spark's hash passes over.
+    """
     merged: dict[Any, HeavyKey] = {}
-    other_keys = {hashable(h.key): h for h in theirs}
+    other_keys = {same(h): h for h in theirs}
     for h in mine:
-        twin = other_keys.pop(hashable(h.key), None)
-        merged[hashable(h.key)] = _grown(h, twin, b)
+        merged[same(h)] = _grown(h, other_keys.pop(same(h), None), b)
     for name, h in other_keys.items():
         merged[name] = _grown(h, None, a)
     return tuple(sorted(merged.values(), key=lambda h: (-h.estimate, h.hash)))
@@ -272,7 +287,8 @@ def _merge_heavy(
 
 def _grown(h: HeavyKey, twin: HeavyKey | None, other: KeyProfile) -> HeavyKey:
     if twin is not None:
-        return replace(h, low=h.low + twin.low, estimate=h.estimate + twin.estimate, high=h.high + twin.high)
+        key = twin.key if None in h.key else h.key
+        return replace(h, key=key, low=h.low + twin.low, estimate=h.estimate + twin.estimate, high=h.high + twin.high)
     return replace(h, high=h.high + other.unlisted)
 
 
@@ -289,7 +305,8 @@ def profile_text(profile: KeyProfile) -> str:
     for h in profile.heavy[:_SHOWN]:
         bounds = "" if h.low == h.high else f"  ({h.low:,.0f} to {h.high:,.0f})"
         empty = "  (a placeholder?)" if any(map(is_placeholder, h.key)) else ""
-        lines.append(f"  {key_text(h.key)}  {_share(h.estimate, profile.rows)}  {h.estimate:,.0f}{bounds}{empty}")
+        name = f"the key of hash {h.hash}" if None in h.key else key_text(h.key)
+        lines.append(f"  {name}  {_share(h.estimate, profile.rows)}  {h.estimate:,.0f}{bounds}{empty}")
     if len(profile.heavy) > _SHOWN:
         lines.append(f"  ... and {len(profile.heavy) - _SHOWN} more heavy keys")
     if not profile.heavy:

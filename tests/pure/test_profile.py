@@ -152,6 +152,18 @@ def test_a_profile_for_other_types_is_rehashed():
     assert wider_null.hash == xxhash64([None, 1], ["int", "bigint"])
 
 
+def test_keys_known_by_their_hash_alone():
+    named = exact_profile([1] * 50 + [2] * 30 + [3] * 20)
+    nameless = replace(named, heavy=tuple(replace(h, key=(None,)) for h in named.heavy))
+    assert nameless.share(2) == named.share(2) == 0.3
+    for both in (nameless.merge(named), named.merge(nameless)):
+        assert [(h.key, h.estimate) for h in both.heavy] == [((1,), 100), ((2,), 60), ((3,), 40)]
+    assert [h.estimate for h in nameless.merge(nameless).heavy] == [100, 60, 40]
+    assert rehashed(nameless, ("bigint",)).heavy == ()
+    assert f"the key of hash {named.heavy[0].hash}   50.00%" in str(nameless)
+    assert KeyProfile.from_json(nameless.to_json()) == nameless
+
+
 def test_plot_draws_the_heavy_keys():
     matplotlib = pytest.importorskip("matplotlib")
     matplotlib.use("Agg")

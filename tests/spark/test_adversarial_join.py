@@ -15,7 +15,8 @@ from skewkit import KeyProfile, SkewkitError, explain, skew_join, skew_profile
 from skewkit.api.joinkeys import join_keys
 from skewkit.errors import UnsupportedError
 from skewkit.spark import joining
-from skewkit.spark.compat import explained
+from skewkit.spark.compat import explained, physical_plan
+from skewkit.spark.physical import top_join
 from skewkit.spark.seen import Seen
 from skewkit.testing import assert_same_rows, partition_rows
 from tests.helpers import conf
@@ -663,6 +664,22 @@ def test_long_texts_are_seen_below_a_filter_and_in_a_cache(spark, tmp_path):
             plan = explained(skew_join(facts, frame, "k", strategy="salt", partitions=4))
             assert operator in plan, name
     cached.unpersist()
+
+
+@pytest.mark.connect
+def test_a_profile_of_a_day_makes_no_hash_table_of_the_year(spark):
+    """A hash table cannot spill: profiles that were given may say less than there is."""
+    facts = spark.range(400_000).selectExpr("if(id % 2 = 0, 0, id % 20000) AS k", "id AS v")
+    dims = spark.range(20_000).selectExpr("id AS k", "id AS w")
+    left, right = (skew_profile(frame, "k") for frame in (facts, dims))
+    day = left.decay(1 / 365)
+    with conf(spark, "spark.skewkit.hashJoinRows", "60000"), conf(spark, "spark.sql.autoBroadcastJoinThreshold", "-1"):
+        for known, operator in ((left, "ShuffledHashJoin"), (day, "SortMergeJoin")):
+            joined = skew_join(facts, dims, "k", strategy="salt", left_profile=known, right_profile=right, partitions=4)
+            assert top_join(physical_plan(joined)) == operator
+        unseen = facts.join(dims, "k").select("k", "v")
+        joined = skew_join(dims, unseen, "k", strategy="salt", left_profile=right, right_profile=day, partitions=4)
+        assert top_join(physical_plan(joined)) == "SortMergeJoin"
 
 
 def test_more_keys_than_the_driver_takes_are_counted_where_they_are(spark):
