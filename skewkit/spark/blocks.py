@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
+from operator import and_, or_
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -87,7 +88,7 @@ def placed(
     exact = _exact(keys, plan)
     if exact is not None:
         other = [(F.col(names("heavy")) == i) & ~same for i, same in exact.items()]
-        heavy = F.when(reduce(Column.__or__, other), -1).otherwise(F.col(names("heavy")))
+        heavy = F.when(reduce(or_, other), -1).otherwise(F.col(names("heavy")))
         found = found.withColumn(names("heavy"), heavy)
     found = _with_block(found, columns, plan, names, "block")
     heavy, block = F.col(names("heavy")), F.col(names("block"))
@@ -121,7 +122,7 @@ def _exact(keys: Keys, plan: WindowPlan) -> dict[int, Column] | None:
             return None
         values = [F.lit(value).cast(type_) for value, type_ in zip(heavy.key, keys.types, strict=True)]
         pairs = zip(keys.columns, values, strict=True)
-        found[i] = reduce(Column.__and__, [column.eqNullSafe(value) for column, value in pairs])
+        found[i] = reduce(and_, [column.eqNullSafe(value) for column, value in pairs])
     return found
 
 
@@ -230,5 +231,5 @@ def _kept_whole(df: DataFrame) -> DataFrame:
     else:
         fields = ((F.col(quoted(field.name)), field.dataType) for field in df.schema.fields)
         named = [column if has_fixed_hash(type_) else F.to_json(F.struct(column)) for column, type_ in fields]
-    never = reduce(Column.__and__, [F.xxhash64(*named[i : i + 50]) == 0 for i in range(0, len(named), 50)])
+    never = reduce(and_, [F.xxhash64(*named[i : i + 50]) == 0 for i in range(0, len(named), 50)])
     return df.where(F.when(F.spark_partition_id() >= 0, True).otherwise(never))

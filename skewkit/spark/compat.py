@@ -152,7 +152,7 @@ def explained(df: DataFrame, mode: str = "COST") -> str:
     try:
         frame = df.where(F.lit("explained by skewkit").isNotNull())
         text = str(df.sparkSession.sql(f"EXPLAIN {mode} SELECT * FROM {{frame}}", frame=frame).collect()[0][0])
-    except PySparkException:
+    except (PySparkException, TypeError):  # on Connect, PySpark 3.5 takes no frames in SQL text
         return ""
     return "" if _CUT_OFF.search(text) else text
 
@@ -193,7 +193,9 @@ def collected(df: DataFrame) -> list[Any]:
     if collects_values():
         return list(df.toArrow().columns)
     rows = df.collect()
-    return [np.array([row[i] for row in rows]) for i in range(len(df.columns))]
+    types = {"boolean": np.dtype(bool), "double": np.dtype(float)}
+    fields = enumerate(df.schema.fields)
+    return [np.array([row[i] for row in rows], types.get(f.dataType.typeName(), np.dtype(np.int64))) for i, f in fields]
 
 
 def has_sql_functions(spark: SparkSession) -> bool:

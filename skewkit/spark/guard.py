@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import reduce
+from operator import and_
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from skewkit.spark.compat import is_connect
@@ -27,7 +28,7 @@ def guarded(df: DataFrame, types: Mapping[str, str]) -> DataFrame:
     if not asked or not is_connect(df):
         return df
     now = {name: F.typeof(F.col(quoted(name))) for name in asked}
-    same = reduce(Column.__and__, [now[name] == type_ for name, type_ in asked.items()])
+    same = reduce(and_, [now[name] == type_ for name, type_ in asked.items()])
     were = F.lit(f"columns that were {', '.join(asked.values())} when this frame was made are ")
     gone = F.raise_error(F.concat(were, F.concat_ws(", ", *now.values()), F.lit(_MADE_ANEW)))
     return df.where(F.when(same, True).otherwise(gone))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import reduce
+from operator import and_
 
 from pyspark.sql import Column
 from pyspark.sql import functions as F
@@ -69,7 +70,7 @@ def _named(plan: JoinPlan, keys: Keys, names: Names) -> Column | None:
     columns = zip(keys.columns, keys.types, zip(*values, strict=True), strict=True)
     same = [column == element_or_null(found, type_, heavy) for column, type_, found in columns]
     group = -n * (heavy + F.lit(_tags(n) + 1))
-    return F.when(listed(wanted, heavy) & reduce(Column.__and__, same), group)
+    return F.when(listed(wanted, heavy) & reduce(and_, same), group)
 
 
 def heavy_group(heavy: Column, partitions: int) -> Column:

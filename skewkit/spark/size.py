@@ -4,18 +4,7 @@ from __future__ import annotations
 
 import re
 
-from pyspark.sql.types import (
-    ArrayType,
-    BooleanType,
-    DataType,
-    DatetimeType,
-    DayTimeIntervalType,
-    DecimalType,
-    MapType,
-    NumericType,
-    StructType,
-    YearMonthIntervalType,
-)
+from pyspark.sql.types import ArrayType, DataType, DecimalType, MapType, StructType
 
 _SIZE = re.compile(r"Statistics\(sizeInBytes=([\d.E+]+) (B|KiB|MiB|GiB|TiB|PiB|EiB)(?:, rowCount=([\d.E+]+))?")
 _UNIT = {unit: 1024**power for power, unit in enumerate(("B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"))}
@@ -73,6 +62,7 @@ def _columns(line: str) -> int:
     return attributes.group(1).count(",") + 1 + (int(more.group(1)) if more else 0)
 
 
+_FIXED = re.compile("boolean|tinyint|smallint|int|bigint|float|double|decimal|date|time|interval")
 _BYTES = {"boolean": 1, "byte": 1, "short": 2, "integer": 4, "float": 4, "date": 4, "string": 20, "binary": 20}
 
 
@@ -84,7 +74,7 @@ def has_fixed_width(type_: DataType) -> bool:
     """
     if isinstance(type_, StructType):
         return all(has_fixed_width(field.dataType) for field in type_.fields)
-    return isinstance(type_, NumericType | DatetimeType | BooleanType | DayTimeIntervalType | YearMonthIntervalType)
+    return _FIXED.match(type_.simpleString()) is not None
 
 
 def row_bytes(type_: DataType) -> float:
