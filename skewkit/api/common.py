@@ -22,6 +22,7 @@ from skewkit.errors import (
 from skewkit.options import Settings, read_settings
 from skewkit.partitioners.checks import whole_number
 from skewkit.plan.profile import KeyProfile, named_heavy
+from skewkit.plan.rehash import recast
 from skewkit.plan.values import hashable
 from skewkit.spark.compat import conf_reader, default_partitions, is_frame
 from skewkit.spark.keys import Keys
@@ -119,7 +120,7 @@ def first_line(error: Exception) -> str:
 
 def heavy_values(heavy: Sequence[Any], keys: Keys) -> list[tuple[Any, ...]]:
     """Return the keys that the user named as hot, one tuple per key."""
-    if isinstance(heavy, str) or not isinstance(heavy, Sequence):
+    if isinstance(heavy, str | bytes) or not isinstance(heavy, Sequence):
         raise ArgumentTypeError(f"heavy is a list of key values, not {heavy!r}; write heavy=[{heavy!r}]")
     width = len(keys.names)
     values = [tuple(h) if isinstance(h, tuple) else (h,) for h in heavy]
@@ -132,8 +133,12 @@ def heavy_values(heavy: Sequence[Any], keys: Keys) -> list[tuple[Any, ...]]:
     return list({hashable(value): value for value in values}.values())
 
 
-def given_profile(given: KeyProfile | None, heavy: Sequence[Any] | None, keys: Keys) -> KeyProfile | None:
+def given_profile(
+    given: KeyProfile | None, heavy: Sequence[Any] | None, keys: Keys, zone: str | None = None
+) -> KeyProfile | None:
     """Return the profile that needs no job: from `heavy=` or `profile=`, or None where there is neither.
+
+    Values of `heavy` are of the column, or of the type that it is cast to, in the session's time zone.
 
     Raises:
         ArgumentError: both are given, or a heavy key has the wrong number of values.
@@ -142,12 +147,14 @@ def given_profile(given: KeyProfile | None, heavy: Sequence[Any] | None, keys: K
     if given is not None and heavy is not None:
         raise ArgumentError("give either a profile or heavy keys, not both")
     if heavy is not None:
+        own = keys.given or keys.types
         try:
-            return named_heavy(keys.names, keys.types, heavy_values(heavy, keys))
-        except (AttributeError, TypeError, ValueError, ArithmeticError) as error:
+            values = [recast(value, own, keys.types, zone) for value in heavy_values(heavy, keys)]
+            return named_heavy(keys.names, keys.types, values)
+        except (AttributeError, TypeError, ValueError, ArithmeticError, LookupError) as error:
             if isinstance(error, SkewkitError):
                 raise
-            types = dict(zip(keys.names, keys.types, strict=True))
+            types = dict(zip(keys.names, own, strict=True))
             raise ArgumentError(f"a value of heavy={heavy!r} does not fit the key types {types}") from error
     if given is None:
         return None

@@ -24,9 +24,10 @@ from skewkit.api.joinkeys import join_keys, without_hopeless_rows
 from skewkit.api.joinsides import Sides
 from skewkit.errors import ArgumentError, ArgumentTypeError, UnsupportedError, nearest
 from skewkit.plan.choice import Choice
+from skewkit.plan.joinrules import SIDES
 from skewkit.plan.profile import KeyProfile
 from skewkit.plan.rehash import rehashed
-from skewkit.spark.compat import differing_conf, is_column, is_of_a_task, is_off
+from skewkit.spark.compat import conf_reader, differing_conf, is_column, is_of_a_task, is_off
 from skewkit.spark.frames import remember
 from skewkit.spark.joining import broadcast_head, salted
 from skewkit.spark.joinsides import JoinKeys
@@ -48,6 +49,7 @@ _FAILED: tuple[type[Exception], ...] = tuple(
     getattr(spark_errors, name) for name in _FAILURES if hasattr(spark_errors, name)
 )
 """What a job raises when a key cannot be computed, such as a cast of a text that is no number."""
+_ZONE = "spark.sql.session.timeZone"
 _RETAIN = "spark.sql.retainGroupColumns"
 _GROUPS_LOSE_KEYS = f"{_RETAIN} is off, and skewkit counts rows by key"
 STRATEGIES = ("auto", "native", "broadcast_head", "salt")
@@ -149,8 +151,9 @@ def skew_join(
         return remember(native, Choice(title, "native", reason))
     if strategy == "broadcast_head":
         sides.check_broadcast(kind)
-    profiles = _given_profiles(keys, heavy, left_profile, right_profile)
-    asked = Asked(title, strategy, keys, rules, n, settings, *profiles)
+    profiles = _given_profiles(keys, heavy, left_profile, right_profile, conf_reader(left.sparkSession)(_ZONE))
+    lost = _left_out((left_profile, right_profile), profiles)
+    asked = Asked(title, strategy, keys, rules, n, settings, *profiles, lost)
     try:
         choice = decide(asked, sides, Seen(native).physical)
     except Exception as error:
@@ -166,15 +169,30 @@ def skew_join(
 
 
 def _given_profiles(
-    keys: JoinKeys, heavy: Sequence[Any] | None, left: KeyProfile | None, right: KeyProfile | None
+    keys: JoinKeys,
+    heavy: Sequence[Any] | None,
+    left: KeyProfile | None,
+    right: KeyProfile | None,
+    zone: str | None,
 ) -> tuple[KeyProfile | None, KeyProfile | None]:
     if right is not None and left is None:
         raise ArgumentError("right_profile is used together with left_profile; give that one too")
-    known, other = given_profile(left, heavy, keys.left), given_profile(right, None, keys.right)
+    known, other = given_profile(left, heavy, keys.left, zone), given_profile(right, None, keys.right)
     return (
-        rehashed(known, keys.left.types) if known else None,
-        rehashed(other, keys.right.types) if other else None,
+        rehashed(known, keys.left.types, zone) if known else None,
+        rehashed(other, keys.right.types, zone) if other else None,
     )
+
+
+def _left_out(given: Sequence[KeyProfile | None], used: Sequence[KeyProfile | None]) -> tuple[str, ...]:
+    """Return notes on the heavy keys of profiles that cannot be told in the types of the join."""
+    notes = []
+    for side, before, after in zip(SIDES, given, used, strict=True):
+        lost = 0 if before is None or after is None else len(before.heavy) - len(after.heavy)
+        if before is not None and after is not None and lost:
+            types = f"{', '.join(before.types)} cast to {', '.join(after.types)}"
+            notes.append(f"{lost} of the {len(before.heavy)} heavy keys of the {side} profile are not known as {types}")
+    return tuple(notes)
 
 
 def _how(how: str | None) -> str:

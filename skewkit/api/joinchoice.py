@@ -43,6 +43,7 @@ class Asked:
     settings: Settings
     left: KeyProfile | None
     right: KeyProfile | None
+    notes: tuple[str, ...] = ()
 
     @property
     def auto(self) -> bool:
@@ -65,7 +66,13 @@ def decide(asked: Asked, sides: Sides, physical: str) -> Choice:
     plan = join_plan(left, right, asked.partitions, asked.rules, null_safe=safe, scheme=scheme, hot=hot)
     chosen, reason = _strategy(asked, sides, plan, left, right)
     whole = sides.kept_whole(asked.rules, _hot_sides(plan, most=True))
-    notes = (*whole, *_twice(sides, plan), _adaptive(asked, sides, plan, physical), *stale_note(left, asked.partitions))
+    notes = (
+        *asked.notes,
+        *whole,
+        *_twice(sides, plan),
+        _adaptive(asked, sides, plan, physical),
+        *stale_note(left, asked.partitions),
+    )
     # A look may know the heavy keys of a cold join by their hashes only: nothing to show.
     nameless = any(None in h.key for profile in (left, right) if profile is not None for h in profile.heavy)
     shown = (None, None) if nameless else (left, right)

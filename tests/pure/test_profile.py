@@ -152,6 +152,30 @@ def test_a_profile_for_other_types_is_rehashed():
     assert wider_null.hash == xxhash64([None, 1], ["int", "bigint"])
 
 
+@pytest.mark.parametrize(
+    ("value", "old", "new", "cast"),
+    [
+        ("5", "string", "bigint", 5),
+        ("5.5", "string", "bigint", None),
+        ("x", "string", "int", None),
+        (True, "boolean", "string", "true"),
+        (7, "int", "string", "7"),
+        (7.0, "double", "string", None),
+        (Decimal("0E-2"), "decimal(5,2)", "string", "0.00"),
+        ("é", "string", "binary", "é".encode()),
+        (dt.date(2024, 5, 1), "date", "timestamp_ntz", dt.datetime(2024, 5, 1)),
+        (dt.date(2024, 5, 1), "date", "timestamp", dt.datetime(2024, 5, 1, 4, tzinfo=dt.timezone.utc)),
+        (dt.datetime(2024, 5, 1), "timestamp_ntz", "timestamp", dt.datetime(2024, 5, 1, 4, tzinfo=dt.timezone.utc)),
+        (dt.datetime(2024, 5, 1), "timestamp", "string", None),
+    ],
+)
+def test_heavy_keys_are_cast_as_spark_casts_them_or_left_out(value, old, new, cast):
+    profile = replace(exact_profile([1] * 9), types=(old,), heavy=(HeavyKey((value,), 9, 9, 9, 0),))
+    heavy = rehashed(profile, (new,), "America/New_York").heavy
+    assert [h.key for h in heavy] == ([] if cast is None else [(cast,)])
+    assert [h.hash for h in heavy] == ([] if cast is None else [xxhash64([cast], [new])])
+
+
 def test_keys_known_by_their_hash_alone():
     named = exact_profile([1] * 50 + [2] * 30 + [3] * 20)
     nameless = replace(named, heavy=tuple(replace(h, key=(None,)) for h in named.heavy))

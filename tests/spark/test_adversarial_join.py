@@ -1,5 +1,6 @@
 """`skew_join` against its enemies: odd key types and names, references after the join, unlike frames and profiles."""
 
+import datetime as dt
 import re
 import threading
 import time
@@ -664,6 +665,42 @@ def test_long_texts_are_seen_below_a_filter_and_in_a_cache(spark, tmp_path):
             plan = explained(skew_join(facts, frame, "k", strategy="salt", partitions=4))
             assert operator in plan, name
     cached.unpersist()
+
+
+CAST = {
+    "days": ("date_from_unix_date(int({}))", "timestamp_seconds({} * 86400 + 18000)", dt.date(1970, 1, 1)),
+    "local times": ("timestamp_seconds({}) :: timestamp_ntz", "timestamp_seconds({})", dt.datetime(1969, 12, 31, 19)),
+    "texts": ("string({})", "{}", "0"),
+    "flags": ("({}) = 0", "if(({}) = 0, 'true', NULL)", True),
+    "bytes": ("cast(string({}) AS binary)", "string({})", b"0"),
+}
+
+
+@pytest.mark.every(5)
+@pytest.mark.connect
+@pytest.mark.parametrize("kind", CAST)
+def test_hot_keys_that_the_join_casts_can_be_named(spark, kind):
+    own, other, value = CAST[kind]
+    k = "if(id % 2 = 0, 0, id % 50)"
+    with conf(spark, TIME_ZONE, "America/New_York"):
+        facts = spark.range(1_000).selectExpr(f"{own.format(k)} AS k", "id AS v")
+        dims = spark.range(50).selectExpr(f"{other.format('id')} AS k", "id AS w")
+        # On Connect a union of a join of dates and timestamps with itself fails, so that rows are compared here.
+        expected = Counter(facts.join(dims, "k").collect())
+        joined = skew_join(facts, dims, "k", heavy=[value], partitions=4)
+        assert Counter(joined.collect()) == expected
+        assert max(partition_rows(joined)) < 450
+        profile = skew_profile(facts, "k", partitions=4)
+        joined = skew_join(facts, dims, "k", strategy="salt", left_profile=profile, partitions=4)
+        assert Counter(joined.collect()) == expected
+        assert max(partition_rows(joined)) < 450
+
+
+def test_explain_says_which_keys_of_a_profile_are_lost(facts, dims):
+    profile = skew_profile(facts.selectExpr("concat('x', k) AS k"), "k", partitions=3)
+    joined = skew_join(facts, dims, "k", strategy="salt", left_profile=profile, partitions=3)
+    lost = len(profile.heavy)
+    assert f"{lost} of the {lost} heavy keys of the left profile are not known as string cast to" in explain(joined)
 
 
 @pytest.mark.connect
