@@ -80,7 +80,7 @@ def completion_time(scheme: str, setting: Setting, seed: int) -> float:
         options = {"epsilon": setting.epsilon, **(CURE if scheme == "posg, cured" else {})}
     name = scheme_of(scheme)
     trace = replay(keys, name, setting.instances, seed=seed, service_times=work, arrivals=arrivals, **options)
-    return trace.mean_latency
+    return trace.completion_time
 
 
 def compare(

@@ -178,8 +178,11 @@ class Trace:
         return departures - arrivals
 
     @cached_property
-    def mean_latency(self) -> float:
-        """The mean completion time L of a message (POSG paper, Section II); 0 for an empty stream."""
+    def completion_time(self) -> float:
+        """The average completion time L of a message, which is its mean latency (POSG paper, Section II).
+
+        It is 0 for an empty stream. When the last message is done says `makespan`.
+        """
         return float(self.latencies.mean()) if self.latencies.size else 0.0
 
     def latency_percentiles(self, percents: Sequence[float] = (50, 95, 99)) -> Floats:
@@ -207,7 +210,7 @@ class Trace:
         return np.array([(part.min(), part.mean(), part.max()) for part in parts]).reshape(-1, 3)
 
     @cached_property
-    def completion_time(self) -> float:
+    def makespan(self) -> float:
         """Time from the first arrival to the last departure (0 for an empty stream)."""
         arrivals, _, departures = self._times()
         return float(departures.max() - arrivals[0]) if arrivals.size else 0.0
@@ -224,13 +227,13 @@ class Trace:
     @property
     def throughput(self) -> float:
         """Messages done per unit of time, from the first arrival to the last departure."""
-        return len(self.routes) / self.completion_time if self.completion_time > 0.0 else 0.0
+        return len(self.routes) / self.makespan if self.makespan > 0.0 else 0.0
 
     @cached_property
     def utilisation(self) -> Floats:
-        """Share of the completion time that every worker spent on messages, as an array (workers,)."""
+        """Share of the makespan that every worker spent on messages, as an array (workers,)."""
         busy = self._per_worker(self._times()[1])
-        return busy / self.completion_time if self.completion_time > 0.0 else busy
+        return busy / self.makespan if self.makespan > 0.0 else busy
 
     def utilisation_over(self, edges: Sequence[float] | npt.NDArray[Any]) -> Floats:
         """Return the share of time that every worker spent on messages between neighbouring times.

@@ -182,8 +182,8 @@ def test_waiting_times_pay_where_workers_differ():
     stream = evolving(20_000, 1000, 1.2)
     times = {"service_times": 0.99 * capacities.sum(), "capacities": capacities}
     wait, load = (replay(stream, "fish", workers=n, assignment=a, **times) for a in ("wait", "load"))
-    assert wait.completion_time < 1.03 * stream.size
-    assert load.completion_time > 1.4 * stream.size
+    assert wait.makespan < 1.03 * stream.size
+    assert load.makespan > 1.4 * stream.size
 
 
 def test_sources_share_the_workers():
@@ -191,7 +191,7 @@ def test_sources_share_the_workers():
     stream = evolving(20_000, 1000, 1.4)
     for sources in (1, 4):
         trace = replay(stream, "fish", workers=n, sources=sources, service_times=0.95 * n)
-        assert trace.completion_time < 1.02 * stream.size
+        assert trace.makespan < 1.02 * stream.size
         assert trace.loads.max() < 1.1 * trace.loads.mean()
 
 

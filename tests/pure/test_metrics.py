@@ -64,7 +64,7 @@ def test_imbalance_over_time_ends_with_the_imbalance(drawn, points):
 def test_latencies_in_short(drawn, window):
     trace = traced(drawn)
     latencies = np.sort(trace.latencies)
-    assert trace.mean_latency == pytest.approx(np.mean(latencies))
+    assert trace.completion_time == pytest.approx(np.mean(latencies))
     for percent, value in zip((0, 50, 99, 100), trace.latency_percentiles((0, 50, 99, 100)), strict=True):
         below = np.mean(latencies <= value)
         assert value in latencies
@@ -75,7 +75,7 @@ def test_latencies_in_short(drawn, window):
         part = trace.latencies[start : start + window]
         np.testing.assert_allclose(row, [part.min(), part.mean(), part.max()])
     assert trace.execution_time == pytest.approx(np.bincount(trace.routes, trace.services, 3).max())
-    assert trace.throughput * trace.completion_time == pytest.approx(len(drawn) if trace.completion_time else 0.0)
+    assert trace.throughput * trace.makespan == pytest.approx(len(drawn) if trace.makespan else 0.0)
 
 
 @relaxed
@@ -119,7 +119,7 @@ def test_execution_time_is_that_of_a_stream_that_is_all_there():
     stream = streams.zipf(5000, 500, 1.4, seed=2)
     at_once = replay(stream, "two_choices", workers=10, service_times=1.0, arrivals=np.zeros(5000))
     spread = replay(stream, "two_choices", workers=10, service_times=1.0)
-    assert at_once.completion_time == spread.execution_time == spread.loads.max()
+    assert at_once.makespan == spread.execution_time == spread.loads.max()
 
 
 def test_exchanged_adds_up_over_the_sources():
@@ -144,7 +144,7 @@ def test_service_times_by_key():
 
 def test_an_empty_stream_has_figures_too():
     trace = replay([], "two_choices", workers=3, service_times=1.0)
-    assert (trace.mean_latency, trace.execution_time, trace.throughput, trace.exchanged) == (0.0, 0.0, 0.0, 0)
+    assert (trace.completion_time, trace.execution_time, trace.throughput, trace.exchanged) == (0.0, 0.0, 0.0, 0)
     assert trace.latency_percentiles().tolist() == [0.0] * 3
     assert trace.latencies_over_time().shape == (0, 3)
     assert trace.queue_lengths_at([1.0]).tolist() == [[0, 0, 0]]
@@ -169,7 +169,7 @@ def test_figures_refuse_nonsense():
             call()
     plain = replay(range(5), "key", workers=2)
     for call in (
-        lambda: plain.mean_latency,
+        lambda: plain.completion_time,
         lambda: plain.execution_time,
         lambda: plain.throughput,
         lambda: plain.normalised_imbalance,

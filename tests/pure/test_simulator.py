@@ -91,10 +91,10 @@ def test_queues_are_first_come_first_served(messages, capacities):
         departures.append(free[worker])
     departures = np.array(departures)
     np.testing.assert_allclose(trace.latencies, departures - arrivals, atol=1e-9)
-    assert trace.completion_time == pytest.approx(departures.max() - arrivals[0])
+    assert trace.makespan == pytest.approx(departures.max() - arrivals[0])
     busy = np.bincount(trace.routes, np.array(work) / np.array(capacities)[trace.routes], 3)
-    if trace.completion_time > 0:
-        np.testing.assert_allclose(trace.utilisation, busy / trace.completion_time)
+    if trace.makespan > 0:
+        np.testing.assert_allclose(trace.utilisation, busy / trace.makespan)
     assert (trace.queue_lengths + trace.executed).tolist() == np.bincount(trace.routes, minlength=3).tolist()
     assert trace.queue_lengths.min() >= 0
 
@@ -114,7 +114,7 @@ def test_messages_in_flight_are_counted_at_the_last_arrival():
     assert trace.latencies.tolist() == [3.0, 3.0, 4.0, 4.0]
     assert trace.executed.sum() == 1
     assert trace.queue_lengths.sum() == 3
-    assert trace.completion_time == 7.0
+    assert trace.makespan == 7.0
 
 
 def test_learners_hear_of_every_message_that_is_done_in_time():
@@ -135,7 +135,7 @@ def test_learners_with_several_sources_hear_of_their_own_messages():
 
 def test_a_trace_without_times_says_how_to_get_them():
     trace = replay(range(10), "key", workers=2)
-    for name in ("latencies", "completion_time", "utilisation", "executed", "queue_lengths"):
+    for name in ("latencies", "completion_time", "makespan", "utilisation", "executed", "queue_lengths"):
         with pytest.raises(UnsupportedError, match="service_times"):
             getattr(trace, name)
 
@@ -143,7 +143,7 @@ def test_a_trace_without_times_says_how_to_get_them():
 def test_an_empty_stream():
     trace = replay([], "two_choices", workers=3, service_times=1.0)
     assert trace.loads.tolist() == [0.0] * 3
-    assert (trace.imbalance, trace.pairs, trace.choices, trace.completion_time) == (0.0, 0, {}, 0.0)
+    assert (trace.imbalance, trace.pairs, trace.choices, trace.makespan) == (0.0, 0, {}, 0.0)
     assert trace.queue_lengths.tolist() == trace.executed.tolist() == trace.utilisation.tolist() == [0] * 3
 
 
