@@ -10,6 +10,14 @@ PAPER = Paper(
     "workers per worker, 10, 50 and 100 workers, one source unless said otherwise, utilisation of 90 % on average. "
     "Words of novels stand for the Wikipedia log. Normalised imbalance is (max - mean) / mean of the loads; memory is "
     "key-worker pairs per distinct key.",
+    departures=(
+        "The paper asks for eventual consistency of several sources and does not say how: here they "
+        "follow the signals of the workers in one order, by time and worker; one that comes late is put "
+        "in its place and what came after it is done again.",
+        "The paper has fixed workers. Here one that joins takes its part of the virtual workers from "
+        "those with the most, and those of one that leaves go to the ones with the fewest.",
+        "How often a worker may signal is not said: at most once in a time of 100 messages per worker (`slot`).",
+    ),
     figures=(
         *consistent_balance.FIGURES[:3],
         consistent_balance.FIG_8,

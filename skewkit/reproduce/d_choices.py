@@ -11,6 +11,14 @@ PAPER = Paper(
     "Zipf keys with K = 10,000. I(m) depends on the draw of the hash functions, so it is the median of 10 draws. "
     "The Wikipedia and Twitter logs and the cashtags cannot be had: words of novels and directories of git changes "
     "(with drift) stand for them. With --quick the changes are 20 even cuts out of the whole history.",
+    departures=(
+        "d is computed again whenever the messages have grown by 1 % (`refresh=0.01`), not for every "
+        "message of the head; `refresh=0` does it for every one.",
+        "SpaceSaving has 10 counters per worker (`capacity`), and at least 2 / theta: with fewer than 5 "
+        "per worker nearly every key looks hot. A counter's value already overestimates, so its error is "
+        "never added.",
+        "The hash functions are not named; candidates are drawn by a seeded 64-bit mixer.",
+    ),
     figures=(
         d_choices_real.FIG_1,
         *d_choices_analysis.FIGURES,

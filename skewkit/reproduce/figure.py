@@ -116,12 +116,14 @@ class Paper:
         citation: authors, title, place.
         remarks: what holds for all of its figures.
         figures: in the order of the paper.
+        departures: what the schemes do where the paper says nothing, or otherwise than it says, and why.
     """
 
     name: str
     citation: str
     remarks: str
     figures: tuple[Figure, ...]
+    departures: tuple[str, ...] = ()
 
 
 def pick(rows: Rows, column: str, **where: Any) -> list[float]:

@@ -90,6 +90,18 @@ PAPER = Paper(
     remarks="Execution time is the greatest load over the mean load, which is SG's; memory is key-worker pairs per "
     "key (FG is key grouping, KG). Words of novels stand for MemeTracker and git directories for the movie reviews. "
     "With --quick the changes are 20 even cuts out of the whole history.",
+    departures=(
+        "d_min depends, says the paper, on the frequencies of all hot keys together. Here it is the least "
+        "d for which the hot keys, with d choices each, reach on average as many workers as their load "
+        "needs, by Equation (3) of the D-Choices paper without its tail.",
+        "Algorithm 3 adds every message to C_w when it is sent and once more, as N_w, when the interval "
+        "ends. Counted twice, C_w grows without end from half the capacity on; here each message counts "
+        "once.",
+        "It subtracts one interval, however long ago the last time was; here, the time that has really "
+        "passed. With s sources a worker gives 1 / s of its time to each of them.",
+        "P_w is the mean over about the last 32 reports of a worker; before the first report it is the "
+        "number of workers, which have just enough to do at one message per unit of time.",
+    ),
     figures=(
         Figure(
             "fish-9",

@@ -74,6 +74,7 @@ def page(
         "",
         f"Measured by `{command}`. Logarithmic scales end at 0 where a value is zero.",
         "",
+        *departures(paper),
     ]
     for figure in paper.figures:
         if figure.name not in done:
@@ -90,6 +91,13 @@ def page(
             lines += [f"| {claim.paper} | {claim.found(rows)} | {claim.note} |" for claim in figure.claims]
             lines.append("")
     return "\n".join(lines)
+
+
+def departures(paper: Paper) -> list[str]:
+    """Return the lines that say where the schemes do what the paper does not say; none where there is nothing."""
+    if not paper.departures:
+        return []
+    return ["## Where the text is silent, or is not followed", "", *(f"- {text}" for text in paper.departures), ""]
 
 
 def _cell(value: object) -> object:

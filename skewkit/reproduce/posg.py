@@ -148,6 +148,15 @@ PAPER = Paper(
     citation='Rivetti et al., "Proactive Online Shuffle Grouping" (POSG), 2015',
     remarks="`POSG` follows the paper's rules. `POSG, early and pooled` is skewkit's cure of its slow start "
     "(`early=64, pooled=True`). `Full knowledge` knows every execution time.",
+    departures=(
+        "The difference Delta that an instance reports includes the time it had nothing to do. Without it "
+        "(`idle=False`) an instance that was idle looks less loaded than it is, and POSG is slower than "
+        "Round-Robin above 100 % provisioning.",
+        "The matrices have log2(1 / delta) rows, rounded up, and e / epsilon columns, rounded, as in the "
+        "examples of the paper (4 by 54, 2 by 4).",
+        "A key that was never seen may have a cell with F = 0, of which the paper says nothing: it gets "
+        "the mean time of all messages.",
+    ),
     figures=(
         _figure(
             4,

@@ -2,6 +2,7 @@
 
 import math
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ from skewkit.errors import ArgumentError, ColumnNotFoundError
 from skewkit.partitioners import PARTITIONERS
 from skewkit.reproduce import FIGURES, PAPERS, Size, chosen
 from skewkit.reproduce.figure import pick
-from skewkit.reproduce.output import page, reproduce
+from skewkit.reproduce.output import departures, page, reproduce
 from skewkit.reproduce.posg_runs import Setting, completion_time, full_knowledge, tuples
 from skewkit.simulator import replay, streams
 
@@ -242,3 +243,10 @@ def test_the_bar_fills(capsys):
     assert shown[1].count("█") == 15
     assert shown[2].count("█") == 30
     assert shown[2].endswith("two\n")
+
+
+def test_the_stored_pages_say_where_schemes_depart_from_the_text():
+    for paper in PAPERS.values():
+        stored = (Path(__file__).parents[2] / "docs" / "papers" / f"{paper.name}.md").read_text(encoding="utf-8")
+        assert paper.departures or paper.name == "wrap"
+        assert all(line in stored.splitlines() for line in departures(paper)), paper.name
