@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from skewkit.errors import ArgumentError, ArgumentTypeError
+from skewkit.errors import ArgumentError, ArgumentTypeError, KeyTypeError
 from skewkit.sketch.checks import non_negative, real_number, whole_number
 
 _GREATEST = sys.float_info.max
@@ -73,6 +73,7 @@ class SpaceSaving:
         Raises:
             ArgumentError: `weight` is negative or not finite.
             ArgumentTypeError: `weight` is not a number.
+            KeyTypeError: `key` cannot be hashed.
         """
         try:
             fine = 0.0 <= weight <= _GREATEST
@@ -80,7 +81,10 @@ class SpaceSaving:
             raise ArgumentTypeError(f"weight is {weight!r}; expected a number") from error
         if not fine:
             raise ArgumentError(f"weight is {weight!r}; expected a finite number, zero or more")
-        count = self._high.get(key)
+        try:
+            count = self._high.get(key)
+        except TypeError as error:
+            raise KeyTypeError(f"a key of type {type(key).__name__} cannot be hashed; a tuple can") from error
         if count is not None:
             self.total += weight
             self._high[key] = count = count + weight

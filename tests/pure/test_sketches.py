@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from skewkit.errors import ArgumentError, ArgumentTypeError
+from skewkit.errors import ArgumentError, ArgumentTypeError, KeyTypeError
 from skewkit.simulator import streams
 from skewkit.sketch import CountMin, Decayed, SpaceSaving
 
@@ -219,6 +219,8 @@ def test_sketches_refuse_bad_weights(weight):
             sketch.add_many(["a"], [1.0, 2.0])
         with pytest.raises(ArgumentTypeError):
             sketch.add("a", "1")
+        with pytest.raises(KeyTypeError, match="list cannot be hashed"):
+            sketch.add(["a"])
         assert sketch.total == 0.0
 
 
