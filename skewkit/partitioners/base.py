@@ -142,18 +142,19 @@ class Partitioner(ABC):
 
         It is the acknowledgement of one message that this instance has sent. A worker takes its messages in
         the order in which they were sent, and the times of one worker do not fall. Schemes that do not learn
-        from their workers (`learns` is False) ignore it.
+        from their workers (`learns` is False) check it and leave it at that.
 
         Raises:
             ArgumentError: there is no such worker, or a time is not finite, or `service_time` is negative.
             ArgumentTypeError: `worker` is not an integer, or a time is not a number.
             KeyTypeError: the key has a type that cannot be hashed.
         """
+        if whole_number("worker", worker, least=0) >= self.workers:
+            raise ArgumentError(f"worker is {worker!r}; expected 0..{self.workers - 1}")
+        took, when = real_number("service_time", service_time), real_number("now", now, low=-math.inf)
+        hashed = hash_key(key, self.seed)
         if self.learns:
-            if whole_number("worker", worker, least=0) >= self.workers:
-                raise ArgumentError(f"worker is {worker!r}; expected 0..{self.workers - 1}")
-            took = real_number("service_time", service_time)
-            self._observe(int(worker), hash_key(key, self.seed), took, real_number("now", now, low=-math.inf))
+            self._observe(int(worker), hashed, took, when)
 
     def tick(self, now: float) -> None:
         """Say what time it is when the next message is routed, in the unit of `observe`.
