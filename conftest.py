@@ -31,8 +31,8 @@ CONFS = {
 CONNECT_CONFS = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
 
 # Examples of a property: fewer in `make test`; `make test-slow` asks for the other profile.
-settings.register_profile("few", max_examples=40)
-settings.register_profile("many", max_examples=100)
+settings.register_profile("few", max_examples=40, deadline=None)
+settings.register_profile("many", max_examples=100, deadline=None)
 settings.load_profile("few")
 
 

@@ -22,7 +22,7 @@ from skewkit.errors import (
 from skewkit.options import Settings, read_settings
 from skewkit.partitioners.checks import whole_number
 from skewkit.plan.profile import KeyProfile, named_heavy
-from skewkit.plan.rehash import recast
+from skewkit.plan.rehash import NO_KEY, recast
 from skewkit.plan.values import hashable
 from skewkit.spark.compat import conf_reader, default_partitions, is_frame
 from skewkit.spark.keys import Keys
@@ -149,8 +149,8 @@ def given_profile(
     if heavy is not None:
         own = keys.given or keys.types
         try:
-            values = [recast(value, own, keys.types, zone) for value in heavy_values(heavy, keys)]
-            return named_heavy(keys.names, keys.types, values)
+            values = heavy_values(heavy, keys)
+            return named_heavy(keys.names, keys.types, [_as_cast(value, own, keys.types, zone) for value in values])
         except (AttributeError, TypeError, ValueError, ArithmeticError, LookupError) as error:
             if isinstance(error, SkewkitError):
                 raise
@@ -166,6 +166,13 @@ def given_profile(
             f"profile these columns: skew_profile(df, {', '.join(map(repr, keys.names))})"
         )
     return given
+
+
+def _as_cast(value: tuple[Any, ...], own: Sequence[str], types: Sequence[str], zone: str | None) -> tuple[Any, ...]:
+    try:
+        return recast(value, own, types, zone)
+    except NO_KEY:
+        return value  # it may be of the type that the join casts to
 
 
 def stale_note(profile: KeyProfile, partitions: int) -> tuple[str, ...]:

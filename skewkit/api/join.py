@@ -152,7 +152,7 @@ def skew_join(
     if strategy == "broadcast_head":
         sides.check_broadcast(kind)
     profiles = _given_profiles(keys, heavy, left_profile, right_profile, conf_reader(left.sparkSession)(_ZONE))
-    lost = _left_out((left_profile, right_profile), profiles)
+    lost = _left_out((left_profile, right_profile), profiles, null_safe=any(keys.null_safe))
     asked = Asked(title, strategy, keys, rules, n, settings, *profiles, lost)
     try:
         choice = decide(asked, sides, Seen(native).physical)
@@ -184,14 +184,18 @@ def _given_profiles(
     )
 
 
-def _left_out(given: Sequence[KeyProfile | None], used: Sequence[KeyProfile | None]) -> tuple[str, ...]:
+def _left_out(
+    given: Sequence[KeyProfile | None], used: Sequence[KeyProfile | None], *, null_safe: bool
+) -> tuple[str, ...]:
     """Return notes on the heavy keys of profiles that cannot be told in the types of the join."""
     notes = []
     for side, before, after in zip(SIDES, given, used, strict=True):
-        lost = 0 if before is None or after is None else len(before.heavy) - len(after.heavy)
-        if before is not None and after is not None and lost:
+        if before is None or after is None:
+            continue
+        had, has = (len(each.heavy) + null_safe * len(each.null_heavy) for each in (before, after))
+        if has < had:
             types = f"{', '.join(before.types)} cast to {', '.join(after.types)}"
-            notes.append(f"{lost} of the {len(before.heavy)} heavy keys of the {side} profile are not known as {types}")
+            notes.append(f"{had - has} of the {had} heavy keys of the {side} profile are not known as {types}")
     return tuple(notes)
 
 

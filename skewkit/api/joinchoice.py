@@ -135,8 +135,10 @@ def _fits_a_hash_table(asked: Asked, sides: Sides, plan: JoinPlan, memory: Width
     rows, settings = plan.build_rows, asked.settings
     if plan.rules.how == "full" or rows is None:
         return False
-    rows *= _times_of_profile(asked, sides, plan.build)
-    return rows <= settings.hash_join_rows and rows * memory.of(plan.build) <= settings.hash_join_bytes
+    times = _times_of_profile(asked, sides, plan.build)
+    # Bytes that make rows wider, because the profile has few, are there once.
+    width = max(sides.widths.of(plan.build), memory.of(plan.build) / times)
+    return rows * times <= settings.hash_join_rows and rows * times * width <= settings.hash_join_bytes
 
 
 def _times_of_profile(asked: Asked, sides: Sides, side: Side) -> float:
@@ -149,7 +151,9 @@ def _times_of_profile(asked: Asked, sides: Sides, side: Side) -> float:
         return 1.0
     if seen.rows is None or not seen.simple:
         return inf
-    return max(1.0, seen.rows * (1.0 if seen.rows_are_counted else _LOW) / max(1.0, profile.rows))
+    if profile.rows >= seen.rows:
+        return 1.0
+    return seen.rows * (1.0 if seen.rows_are_counted else _LOW) / max(1.0, profile.rows)
 
 
 def _without_a_job(asked: Asked, physical: str) -> str | None:

@@ -15,7 +15,8 @@ PAPER = Paper(
         "follow the signals of the workers in one order, by time and worker; one that comes late is put "
         "in its place and what came after it is done again.",
         "The paper has fixed workers. Here one that joins takes its part of the virtual workers from "
-        "those with the most, and those of one that leaves go to the ones with the fewest.",
+        "those with the most, and those of one that leaves go to the idle ones "
+        "in their order, then to those with the fewest.",
         "How often a worker may signal is not said: at most once in a time of 100 messages per worker (`slot`).",
     ),
     figures=(

@@ -14,9 +14,9 @@ PAPER = Paper(
     departures=(
         "d is computed again whenever the messages have grown by 1 % (`refresh=0.01`), not for every "
         "message of the head; `refresh=0` does it for every one.",
-        "SpaceSaving has 10 counters per worker (`capacity`), and at least 2 / theta: with fewer than 5 "
-        "per worker nearly every key looks hot. A counter's value already overestimates, so its error is "
-        "never added.",
+        "SpaceSaving has 10 counters per worker (`capacity`), and at least 2 / theta. A key counts as "
+        "hot by its lower bound, the counter less its error: by the counter itself, with fewer than 5 per "
+        "worker, every key that is tracked would look hot.",
         "The hash functions are not named; candidates are drawn by a seeded 64-bit mixer.",
     ),
     figures=(

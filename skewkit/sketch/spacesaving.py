@@ -84,7 +84,7 @@ class SpaceSaving:
         try:
             count = self._high.get(key)
         except TypeError as error:
-            raise KeyTypeError(f"a key of type {type(key).__name__} cannot be hashed; a tuple can") from error
+            raise _unhashable(key) from error
         if count is not None:
             self.total += weight
             self._high[key] = count = count + weight
@@ -137,11 +137,17 @@ class SpaceSaving:
 
     def low(self, key: Hashable) -> float:
         """Return a lower bound of the weight of `key`: 0 where it is not tracked."""
-        return self._high.get(key, 0.0) - self._error.get(key, 0.0)
+        try:
+            return self._high.get(key, 0.0) - self._error.get(key, 0.0)
+        except TypeError as error:
+            raise _unhashable(key) from error
 
     def high(self, key: Hashable) -> float:
         """Return an upper bound of the weight of `key`: the floor where it is not tracked."""
-        return self._high.get(key, self.floor)
+        try:
+            return self._high.get(key, self.floor)
+        except TypeError as error:
+            raise _unhashable(key) from error
 
     def heavy(self, share: float, certain: bool = False) -> list[Counter]:
         """Return the keys whose weight may reach `share` of the total, by falling upper bound.
@@ -218,3 +224,7 @@ class SpaceSaving:
         self._heap = [(high, turn, key) for turn, (key, high) in enumerate(self._high.items())]
         heapify(self._heap)
         self._turn = len(self._heap)
+
+
+def _unhashable(key: object) -> KeyTypeError:
+    return KeyTypeError(f"a key of type {type(key).__name__} cannot be hashed; a tuple can")

@@ -9,7 +9,7 @@ _JOIN = re.compile(r"(BroadcastHashJoin|BroadcastNestedLoopJoin|SortMergeJoin|Sh
 _GROUPED = re.compile(r"Aggregate \[([^\[\]]+)\]")
 _PLACED = re.compile(r"Exchange (?:hash|range)partitioning\(([^()]+)\), REPARTITION_BY")
 _PLACEMENT = re.compile(r" (?:ASC|DESC) NULLS (?:FIRST|LAST)|, \d+$")
-_ATTRIBUTE = re.compile(r"([^\s,\[(]+)#\d+")
+_ATTRIBUTE = re.compile(r"([^\s,\[(]+)#\d+L?")
 SALT = "skewkit's salt"
 """Stands in a plan before a position that says where a row goes, and not what is in it."""
 _UNSAFE = (
@@ -85,11 +85,16 @@ def grouped_by(explained: str) -> set[str] | None:
     >>> grouped_by("Project [k#1], Statistics(sizeInBytes=9.0 B)\n+- Aggregate [k#1], [n#3L, k#1], Statistics(8.0 B)")
     {'k'}
     >>> grouped_by("== Optimized Logical Plan ==\nAggregate [k#1], [(k#1 % 2) AS k#4, count(1) AS n#3L]")
+    >>> grouped_by("Aggregate [k#1L, k#2L], [k#1L, k#2L]"), grouped_by("Aggregate [my k#1, k#2L], [my k#1, k#2L]")
+    (None, None)
+    >>> grouped_by("Filter (d#1 = scalar-subquery#9 [])\n:  +- Aggregate [d#7], [d#7]\n+- Relation f[d#1]")
     """
     logical = explained.partition("== Physical Plan ==")[0].splitlines()
     selected: list[str] = []
     steps = (line.lstrip(" :+-").partition("], Statistics(")[0] for line in logical if not line.startswith("=="))
     for line in filter(None, steps):
+        if "subquery#" in line:
+            return None  # its plan stands next, before the one that is read on
         if line.startswith("Project "):
             selected.append(line.removeprefix("Project "))
         elif not line.startswith("Filter "):
@@ -133,7 +138,10 @@ def _kept(columns: str, selected: Sequence[str]) -> set[str] | None:
     """
     if any(is_cut(text) for text in (columns, *selected)):
         return None
-    names = {name.lower() for name in _ATTRIBUTE.findall(columns)}
+    listed = [_ATTRIBUTE.fullmatch(column) for column in columns.split(", ")]
+    names = {found[1].lower() for found in listed if found is not None}
+    if len(names) < len(listed):  # a name with a space, two columns of one name, or what is no column
+        return None
     named_anew = {name.lower() for text in selected for name in re.findall(r" AS ([^\s,]+)#\d+", text)}
     kept = all(set(columns.split(", ")) <= set(text.strip(" ,[]").split(", ")) for text in selected)
     return names if kept and not names & named_anew else None

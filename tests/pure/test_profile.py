@@ -16,6 +16,7 @@ from skewkit.plan.profile import HeavyKey, KeyProfile, empty_profile, named_heav
 from skewkit.plan.rehash import rehashed
 
 BUCKETS = 16
+UTC = dt.timezone.utc
 
 
 def exact_profile(rows: list[int | None], theta: float = 0.1, name: str = "k", buckets: int = BUCKETS) -> KeyProfile:
@@ -158,6 +159,15 @@ def test_a_profile_for_other_types_is_rehashed():
         ("5", "string", "bigint", 5),
         ("5.5", "string", "bigint", None),
         ("x", "string", "int", None),
+        ("7e993412", "string", "bigint", None),
+        ("1_000", "string", "bigint", None),
+        ("9" * 20, "string", "bigint", None),
+        ("2.50", "string", "decimal(5,2)", Decimal("2.50")),
+        (" no ", "string", "boolean", False),
+        ("perhaps", "string", "boolean", None),
+        (0.1, "float", "double", 0.10000000149011612),
+        ((1, None), "struct<a:int,b:string>", "struct<a:bigint,b:string>", (1, None)),
+        (("5",), "array<string>", "array<bigint>", (5,)),
         (True, "boolean", "string", "true"),
         (7, "int", "string", "7"),
         (7.0, "double", "string", None),
@@ -167,6 +177,12 @@ def test_a_profile_for_other_types_is_rehashed():
         (dt.date(2024, 5, 1), "date", "timestamp", dt.datetime(2024, 5, 1, 4, tzinfo=dt.timezone.utc)),
         (dt.datetime(2024, 5, 1), "timestamp_ntz", "timestamp", dt.datetime(2024, 5, 1, 4, tzinfo=dt.timezone.utc)),
         (dt.datetime(2024, 5, 1), "timestamp", "string", None),
+        (
+            dt.datetime(2024, 5, 1, 4, tzinfo=dt.timezone.utc),
+            "date",
+            "timestamp",
+            dt.datetime(2024, 5, 1, 4, tzinfo=UTC),
+        ),
     ],
 )
 def test_heavy_keys_are_cast_as_spark_casts_them_or_left_out(value, old, new, cast):
@@ -186,6 +202,16 @@ def test_keys_known_by_their_hash_alone():
     assert rehashed(nameless, ("bigint",)).heavy == ()
     assert f"the key of hash {named.heavy[0].hash}   50.00%" in str(nameless)
     assert KeyProfile.from_json(nameless.to_json()) == nameless
+
+
+def test_keys_of_one_hash_stay_apart():
+    """Spark's hash passes over nulls, also those inside a struct."""
+    one, other = (HeavyKey(((None, 1),), 60, 60, 60, 8), HeavyKey(((1, None),), 40, 40, 40, 8))
+    structs = replace(exact_profile([]), types=("struct<a:int,b:int>",), rows=100, heavy=(one, other))
+    assert [h.estimate for h in structs.merge(structs).heavy] == [120, 80]
+    assert structs.merge(replace(structs, rows=0, heavy=())).heavy == structs.heavy
+    nameless = replace(structs, null_heavy=(HeavyKey((None,), 6, 6, 6, 3), HeavyKey((None,), 4, 4, 4, 5)))
+    assert [h.estimate for h in nameless.merge(nameless).null_heavy] == [12, 8]
 
 
 def test_plot_draws_the_heavy_keys():

@@ -221,6 +221,8 @@ def test_sketches_refuse_bad_weights(weight):
             sketch.add("a", "1")
         with pytest.raises(KeyTypeError, match="list cannot be hashed"):
             sketch.add(["a"])
+        with pytest.raises(KeyTypeError, match="list cannot be hashed"):
+            sketch.high(["a"])
         assert sketch.total == 0.0
 
 

@@ -703,7 +703,6 @@ def test_explain_says_which_keys_of_a_profile_are_lost(facts, dims):
     assert f"{lost} of the {lost} heavy keys of the left profile are not known as string cast to" in explain(joined)
 
 
-@pytest.mark.connect
 def test_a_profile_of_a_day_makes_no_hash_table_of_the_year(spark):
     """A hash table cannot spill: profiles that were given may say less than there is."""
     facts = spark.range(400_000).selectExpr("if(id % 2 = 0, 0, id % 20000) AS k", "id AS v")

@@ -400,7 +400,9 @@ def test_what_is_grouped_by_a_key_has_it_once(spark):
         keys = join_keys(once, counts, "k")
         assert keys.left.bare == keys.right.bare == ("k",)
         assert Seen(once).once(keys.left.bare)
-    for often in (counts.withColumn("k", F.lit(7)), counts.select(F.col("count").alias("k")), hot):
+    pairs = hot.groupBy(F.col("k").alias("my k"), F.col("v1").alias("k")).count()
+    least = hot.where("v1 > (SELECT k FROM (SELECT id AS k FROM range(3) WHERE id > 1) GROUP BY k)").select("k")
+    for often in (counts.withColumn("k", F.lit(7)), counts.select(F.col("count").alias("k")), pairs, least, hot):
         assert not Seen(often).once(["k"])
         joined = skewkit.skew_join(often, counts, "k", strategy="salt", partitions=4)
         assert_same_rows(joined, often.join(counts, "k"))

@@ -281,7 +281,6 @@ def test_rows_say_what_they_do():
         assert split.partials or not split.pays
 
 
-@pytest.mark.connect
 def test_counts_of_what_is_cast(spark):
     """A text that is no number counts as none without ANSI mode, so that its partial is Spark's own."""
     df = spark.range(300).selectExpr("if(id % 4 = 0, id, 0) k", "if(id % 3 = 0, 'x', string(id % 2)) s", "id v")
