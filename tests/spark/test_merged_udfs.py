@@ -41,6 +41,7 @@ def add_moments(parts):
     return [sum(sums), sum(rows), max(known)]
 
 
+@pytest.mark.every(2)
 @pytest.mark.connect
 @pytest.mark.parametrize("strategy", ["auto", "wrap"])
 def test_the_rows_are_those_of_plain_spark(facts, strategy):

@@ -139,6 +139,7 @@ def test_infinite_frames(facts, kind, bounds):
     check(facts, ["k"], order, {**sums(), "decimals": F.sum("e"), "ints": F.sum("i")}, (kind, *bounds))
 
 
+@pytest.mark.every(2)
 @pytest.mark.connect
 @pytest.mark.parametrize("order", ["v", "d"])
 def test_values_of_other_rows(facts, order):
@@ -345,6 +346,7 @@ DEFAULTS = {
 }
 
 
+@pytest.mark.every(4)
 @pytest.mark.parametrize("default", DEFAULTS)
 def test_a_default_of_another_type_is_made_one_of_the_column(facts, default):
     value, type_, other = DEFAULTS[default]
@@ -411,7 +413,7 @@ def test_bounds_may_be_numbers_of_numpy(facts):
 
 def test_blocks_of_many_partitions(facts):
     """Optimizing the search for one of many blocks took for ever: every step mentions the one before several times."""
-    window = skewkit.skew_window(facts, ["k"], ["d", "v"], strategy="split", partitions=120)
+    window = skewkit.skew_window(facts, ["k"], ["d", "v"], strategy="split", partitions=108)
     found = window.select(rank=F.rank(), total=F.sum("v"))
     assert max(int(blocks) for blocks in re.findall(r"into (\d+) blocks", skewkit.explain(found))) > 64
     assert_same_rows(found, plain(facts, ["k"], ["d", "v"], {"rank": F.rank(), "total": F.sum("v")}))
