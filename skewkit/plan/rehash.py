@@ -34,10 +34,10 @@ def rehashed(profile: KeyProfile, types: Sequence[str], zone: str | None = None)
 
 
 def recast(key: Sequence[Any], old: Sequence[str], new: Sequence[str], zone: str | None = None) -> tuple[Any, ...]:
-    """Return the values of a key as Spark casts them from the old types to the new ones; the others as they are.
+    """Return the values of a key as Spark casts them from the old types to the new ones.
 
     Raises:
-        ValueError: what Spark makes of a value is not known for sure.
+        ValueError: what Spark makes of a value is not known for sure; or another one of `NO_KEY`.
 
     >>> recast((" 5.0", True), ("string", "boolean"), ("bigint", "string"))
     (5, 'true')
