@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import sys
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
@@ -14,6 +13,7 @@ from skewkit.errors import ArgumentError, ArgumentTypeError, ProfileError
 from skewkit.hashing.spark import xxhash64
 from skewkit.plan.placeholders import is_placeholder
 from skewkit.plan.profilecheck import check_numbers
+from skewkit.plan.profilemerge import merge_heavy
 from skewkit.plan.values import from_jsonable, hashable, to_jsonable
 
 FORMAT = 1
@@ -126,7 +126,7 @@ class KeyProfile:
         tail = [x + y for x, y in zip(a.tail, b.tail, strict=True)]
         tail_keys = [max(x, y) for x, y in zip(a.tail_keys, b.tail_keys, strict=True)]
         unlisted, heavy = a.unlisted + b.unlisted, []
-        for h in _merge_heavy(a, b, a.heavy, b.heavy):
+        for h in merge_heavy(a.heavy, b.heavy, a.unlisted, b.unlisted):
             if h.estimate >= theta * rows:
                 heavy.append(h)
                 continue
@@ -139,7 +139,7 @@ class KeyProfile:
             rows=rows,
             nulls=nulls,
             heavy=tuple(heavy),
-            null_heavy=_merge_heavy(a, b, a.null_heavy, b.null_heavy),
+            null_heavy=merge_heavy(a.null_heavy, b.null_heavy, a.unlisted, b.unlisted),
             tail=tuple(tail),
             tail_keys=tuple(tail_keys),
             theta=theta,
@@ -264,44 +264,6 @@ def named_heavy(keys: Sequence[str], types: Sequence[str], heavy: Sequence[tuple
         sampled=True,
         named=True,
     )
-
-
-def _merge_heavy(
-    a: KeyProfile, b: KeyProfile, mine: tuple[HeavyKey, ...], theirs: tuple[HeavyKey, ...]
-) -> tuple[HeavyKey, ...]:
-    """Add up the keys that both list; a key that one side does not list may weigh up to its `unlisted`.
-
-    Keys are the same by hash and values, as Spark's hash passes over nulls; by the hash alone where the values of one
-    are not known and no other key has it.
-    """
-    known, often = {_identity(h): h for h in theirs}, Counter(h.hash for h in theirs)
-    lone = {h.hash: h for h in theirs if often[h.hash] == 1}
-    mine_often = Counter(h.hash for h in mine)
-    merged, met = [], set()
-    for h in mine:
-        twin, alike = known.get(_identity(h)), lone.get(h.hash)
-        if twin is None and alike is not None and mine_often[h.hash] == 1 and (_is_nameless(h) or _is_nameless(alike)):
-            twin = alike
-        if twin is not None:
-            met.add(_identity(twin))
-        merged.append(_grown(h, twin, b))
-    merged += [_grown(h, None, a) for h in theirs if _identity(h) not in met]
-    return tuple(sorted(merged, key=lambda h: (-h.estimate, h.hash)))
-
-
-def _identity(key: HeavyKey) -> tuple[int, Any]:
-    return key.hash, hashable(key.key)
-
-
-def _is_nameless(key: HeavyKey) -> bool:
-    return all(value is None for value in key.key)
-
-
-def _grown(h: HeavyKey, twin: HeavyKey | None, other: KeyProfile) -> HeavyKey:
-    if twin is not None:
-        key = twin.key if _is_nameless(h) else h.key
-        return replace(h, key=key, low=h.low + twin.low, estimate=h.estimate + twin.estimate, high=h.high + twin.high)
-    return replace(h, high=h.high + other.unlisted)
 
 
 def profile_text(profile: KeyProfile) -> str:

@@ -11,11 +11,11 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from skewkit.spark.compat import explained, explained_whole
+from skewkit.spark.gathered import grouped_by, placed_by
 from skewkit.spark.keys import quoted
 from skewkit.spark.physical import (
     against_reading_twice,
     depends_on_order,
-    grouped_by,
     is_computed,
     is_cut,
     is_of_cache,
@@ -24,7 +24,6 @@ from skewkit.spark.physical import (
     is_positioned,
     is_simple,
     of_unknown,
-    placed_by,
     unsafe_to_read_twice,
 )
 from skewkit.spark.size import guess_rows, rows_are_counted
