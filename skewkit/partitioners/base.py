@@ -18,6 +18,7 @@ from skewkit.errors import ArgumentError, ArgumentTypeError, UnsupportedError, n
 from skewkit.hashing import hash_key, hash_keys
 from skewkit.hashing.keys import Key, Keys
 from skewkit.hashing.mix import Hashes
+from skewkit.partitioners.changing import Changing
 from skewkit.partitioners.checks import Floats, non_negative, real_number, whole_number
 
 Routes = npt.NDArray[np.int32]
@@ -27,7 +28,7 @@ _BLOCK = 1 << 15  # messages that are hashed and routed together: their arrays s
 _ONES = np.ones(_BLOCK)
 
 
-class Partitioner(ABC):
+class Partitioner(Changing, ABC):
     """Sends every message (a key and a weight) to one of `workers` workers.
 
     * The same arguments, seed and messages give the same routes, in any process; `route_many` gives the
@@ -49,7 +50,6 @@ class Partitioner(ABC):
     name: ClassVar[str]
     planned: ClassVar[bool] = False  # `fit` makes a plan from known frequencies
     learns: bool = False  # `observe` changes the routes; of some schemes it does by an option only
-    elastic: ClassVar[bool] = False  # workers can be added and removed
 
     def __init__(self, workers: int, seed: int = 0, **unknown: Any) -> None:
         if unknown:
@@ -167,56 +167,6 @@ class Partitioner(ABC):
         """
         self._tick(real_number("now", now, low=-math.inf))
 
-    @property
-    def active(self) -> tuple[int, ...]:
-        """The numbers of the workers that may get messages, rising."""
-        return tuple(self._active)
-
-    def add_worker(self, worker: int | None = None) -> int:
-        """Let a worker join and return its number: the next new one, or that of a worker that was removed.
-
-        Raises:
-            UnsupportedError: the scheme has a fixed number of workers (`elastic` is False).
-            ArgumentError: `worker` is no worker that was removed.
-            ArgumentTypeError: `worker` is not an integer.
-        """
-        self._only_elastic()
-        if worker is None:
-            worker = self.workers
-            self.workers += 1
-            self._loads.append(0.0)
-        elif whole_number("worker", worker, least=0) in self._active or worker >= self.workers:
-            removed = sorted(set(range(self.workers)) - set(self._active))
-            raise ArgumentError(
-                f"worker is {worker!r}; expected None for a new one, or one of those removed: {removed}"
-            )
-        self._active = sorted([*self._active, int(worker)])
-        self._admit(int(worker))
-        return int(worker)
-
-    def remove_worker(self, worker: int) -> None:
-        """Send no more messages to a worker. Its number is not given to another one; its load stays counted.
-
-        Raises:
-            UnsupportedError: the scheme has a fixed number of workers (`elastic` is False).
-            ArgumentError: there is no such worker, or it is the last one.
-            ArgumentTypeError: `worker` is not an integer.
-        """
-        self._only_elastic()
-        if whole_number("worker", worker, least=0) not in self._active:
-            raise ArgumentError(f"worker is {worker!r}; expected one of {self._active}")
-        if len(self._active) == 1:
-            raise ArgumentError(f"worker {worker} is the last one; add another one first")
-        self._active = [other for other in self._active if other != worker]
-        self._dismiss(int(worker))
-
-    def _only_elastic(self) -> None:
-        if not self.elastic:
-            raise UnsupportedError(
-                f"{self.name!r} has a fixed number of workers; for workers that come and go use "
-                "'fish', 'consistent' or 'shuffle'"
-            )
-
     def as_source(self: P, source: int, sources: int) -> P:
         """Make this instance source number `source` of `sources` and return it; call it before routing.
 
@@ -236,7 +186,8 @@ class Partitioner(ABC):
     def share_workers(self, other: Partitioner) -> None:
         """Hear from the same workers as `other`, another source of the same scheme; call it before routing.
 
-        It matters to schemes whose workers send signals to all sources (`consistent`); the others ignore it.
+        It matters to schemes whose workers send signals to all sources (`consistent`), and to those that make one
+        plan of what all sources have seen (`dkg`); the others ignore it.
 
         Raises:
             ArgumentTypeError: `other` is a partitioner of another scheme.
@@ -244,6 +195,19 @@ class Partitioner(ABC):
         if type(other) is not type(self):
             raise ArgumentTypeError(f"other is a {type(other).__name__}; expected a {type(self).__name__}")
         self._share(other)
+
+    @property
+    def alone(self) -> float:
+        """Messages that the sources of a stream can still send before one needs to hear of the others."""
+        return math.inf
+
+    def choices_beside(self, others: Sequence[Partitioner], key: Key) -> int:
+        """Return `choices` of a key that other sources of the same stream send, too.
+
+        Raises:
+            KeyTypeError: the key has a type that cannot be hashed.
+        """
+        return self._choices_beside(others, hash_key(key, self.seed))
 
     def __repr__(self) -> str:
         options = "".join(f", {name}={value!r}" for name, value in self.options.items())
@@ -267,6 +231,10 @@ class Partitioner(ABC):
     def _choices(self, hashed: int) -> int:
         """Return `choices` by the hash of the key."""
 
+    def _choices_beside(self, others: Sequence[Any], hashed: int) -> int:
+        """Return `choices_beside` by the hash; the workers of a key with fewer are mostly among those with more."""
+        return max(map(int, [self._choices(hashed), *(source._choices(hashed) for source in others)]))
+
     def _seat(self, source: int, sources: int) -> None:
         """Take turns and draws of this source; nothing to do for most schemes."""
         return None
@@ -281,14 +249,6 @@ class Partitioner(ABC):
 
     def _share(self, other: Any) -> None:
         """Take over what the workers share among sources; nothing to do for most schemes."""
-        return None
-
-    def _admit(self, worker: int) -> None:
-        """Begin to use a worker that is in `_active` now."""
-        return None
-
-    def _dismiss(self, worker: int) -> None:
-        """Use a worker no longer; it is not in `_active` any more."""
         return None
 
     def _load_view(self) -> Floats:

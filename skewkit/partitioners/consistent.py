@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from skewkit.errors import ArgumentError
 from skewkit.hashing.mix import Hashes
 from skewkit.partitioners.base import Partitioner, Routes
 from skewkit.partitioners.checks import Floats, real_number, whole_number
@@ -156,6 +157,13 @@ class ConsistentGrouping(Partitioner):
             self._settled.follow(self._recent[old])
             old += 1
         del self._recent[:old]
+
+    def _check_room(self) -> None:
+        if len(self._active) == len(self._pairing.owners):
+            raise ArgumentError(
+                f"each of {len(self._active)} workers has its last virtual worker, so one more would get none; make "
+                "the scheme with more of them: virtual=..., per worker that it begins with"
+            )
 
     def _admit(self, worker: int) -> None:
         self._delegation.admit(worker)

@@ -77,8 +77,10 @@ class Delegation:
         return len(self._mail) - 1
 
     def admit(self, worker: int) -> None:
-        """Let a worker begin with an empty slot, if it is new."""
+        """Let a worker begin with a slot of its own; what waits there for one that comes back is still to do."""
         if worker < len(self._begun):
+            self._begun[worker] = None
+            self._to_do[worker], self._done[worker], self._spent[worker] = self._waiting[worker], 0, 0.0
             return
         self._begun.append(None)
         self._waiting.append(0)

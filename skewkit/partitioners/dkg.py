@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
-from skewkit.hashing.mix import Hashes
 from skewkit.partitioners.checks import Floats, switch, whole_number
 from skewkit.partitioners.lpt import longest_first
 from skewkit.partitioners.planned import Planned
@@ -22,13 +20,15 @@ class DistributionAware(Planned):
     the longest-first rule over both.
 
     Not fitted, it learns from the first `learning` messages, which go with their buckets, dealt out evenly.
-    Then it plans once. Where skewkit departs from the paper, unless `literal` is set: buckets that were empty
-    while learning are planned with what is to be expected of them (`expected_weights`), not with zero. By the
-    letter all of them go to one worker, which ends 3 times above the mean with short learning and a large mu.
+    Then it plans once; sources of one stream (`share_workers`) count together and make one plan. Where skewkit
+    departs from the paper, unless `literal` is set: buckets that were empty while learning are planned with what
+    is to be expected of them (`expected_weights`), not with zero. By the letter all of them go to one worker,
+    which ends 3 times above the mean with short learning and a large mu.
 
     * choices(key) is 1; a key moves once, when learning ends, or not at all after `fit`.
     * With known frequencies the greatest load is at most 4/3 times the least possible (Graham); the paper's
-      Theorem 2.3 gives (1 + theta) times the best for mu >= 1 / theta >= workers.
+      Theorem 2.3 gives (1 + theta) times the best for mu >= 1 / theta >= workers. The defaults meet that up to 4
+      workers; with more, ask for mu = 5 * workers.
     * A key heavier than the mean load cannot be balanced by this scheme: it stays whole.
 
     Options:
@@ -64,7 +64,7 @@ class DistributionAware(Planned):
         self._due = self.learning
         self._workers = np.empty(0, dtype=np.int64)
 
-    def _plan(self, hashes: Hashes, weights: Floats, buckets: Floats, loads: Floats) -> list[Any]:
+    def _plan(self, weights: Floats, buckets: Floats) -> list[Any]:
         items = np.concatenate([weights, buckets])
         placed = longest_first(items, np.zeros(self.workers)).astype(np.int64)
         if self.literal:  # an item of weight zero leaves the least loaded worker the least loaded
@@ -78,9 +78,6 @@ class DistributionAware(Planned):
 
     def _place(self, places: list[Any]) -> None:
         self._workers = np.array(places, dtype=np.int64)
-
-    def _after_plan(self) -> float:
-        return math.inf
 
     def _heavy_worker(self, head: int, weight: float) -> int:
         return int(self._workers[head])

@@ -31,7 +31,7 @@ class Fish(Partitioner):
       that comes likewise (Section 5).
 
     Options:
-        theta: a key is hot above this share; 1 / (4 workers) by default (Section 6.3).
+        theta: a key is hot above this share; by default 1 / (4 workers) of those that are present (Section 6.3).
         epoch: messages per epoch.
         alpha: factor of decay after every epoch, 0..1; 1 counts the whole lifetime.
         capacity: counters of the sketch (K_max); by default 1,000, and 10 per worker at least.
@@ -73,6 +73,7 @@ class Fish(Partitioner):
         **unknown: Any,
     ) -> None:
         super().__init__(workers, seed, **unknown)
+        self._by_workers = theta is None
         default = 1 / (4 * self.workers)
         self.theta = real_number("theta", default if theta is None else theta, high=1.0, above=True)
         self.epoch = whole_number("epoch", epoch)
@@ -180,8 +181,11 @@ class Fish(Partitioner):
     def _dismiss(self, worker: int) -> None:
         if self._ring is not None:
             self._ring.remove(worker)
+        self._waiting.dismiss()
         self._changed()
 
     def _changed(self) -> None:
+        if self._by_workers:
+            self.theta = self._hot.theta = 1 / (4 * len(self._active))
         self._hot.workers = len(self._active)
         self._walks.clear()

@@ -65,7 +65,7 @@ class HotKeys:
         margin: float | None = None,
     ) -> None:
         self.workers = workers
-        self._theta = theta
+        self.theta = theta
         self._rule = rule
         self._margin = margin
         self._window = epoch / (1.0 - alpha) if alpha < 1.0 else 0.0
@@ -125,7 +125,7 @@ class HotKeys:
     def _is_hot(self, hashed: int) -> bool:
         recent = self._recent
         if self._margin is None:
-            return recent.high(hashed) > self._theta * recent.total
+            return recent.high(hashed) > self.theta * recent.total
         return hashed in self._kept or self._is_proven(hashed, recent.total)
 
     def _is_proven(self, hashed: int, total: float) -> bool:
@@ -134,14 +134,14 @@ class HotKeys:
     def _proven(self, lows: Any, totals: Any, units: Any) -> Any:
         """Tell for every key whether its count is evidence enough."""
         seen = lows / units
-        return seen - (self._margin or 0.0) * np.sqrt(seen) > self._theta * np.maximum(totals / units, self._window)
+        return seen - (self._margin or 0.0) * np.sqrt(seen) > self.theta * np.maximum(totals / units, self._window)
 
     def _end_epoch(self, keys: Sequence[Any], lows: Floats, highs: Floats) -> None:
         """Look at all counters once, before they decay."""
         n, total = self.workers, self._decayed.total if self._packed is None else float(self._packed.sums[0])
         self._top *= self._decayed.alpha
         if self._margin is None:
-            hot = highs > self._theta * total
+            hot = highs > self.theta * total
         else:
             hot = self._proven(lows, total, self.unit)
             self._kept = {keys[i] for i in np.flatnonzero(hot).tolist()}
@@ -194,7 +194,7 @@ class HotKeys:
         self._top, self._weight = float(tops[-1]), float(sums[-1])
         self._messages += hashes.size
         if self._margin is None:
-            hot = highs > self._theta * totals
+            hot = highs > self.theta * totals
         else:
             kept = np.fromiter(self._kept, dtype=np.uint64, count=len(self._kept))
             hot = self._proven(lows, totals, units) | np.isin(hashes, kept)

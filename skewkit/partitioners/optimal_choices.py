@@ -33,7 +33,7 @@ def optimal_choices(head: Sequence[float] | Floats, tail: float, workers: int, e
 
     Args:
         head: shares (0..1 of all load) of the keys of the head, heaviest first; sorted here if they are not.
-        tail: share of all other keys together.
+        tail: share of all other keys together; less than 1e-9 below zero is taken as zero.
         workers: number of workers n, 1 or more.
         epsilon: tolerated imbalance, as a share of all load.
 
@@ -47,10 +47,12 @@ def optimal_choices(head: Sequence[float] | Floats, tail: float, workers: int, e
     2
     >>> optimal_choices([0.95], tail=0.05, workers=10)
     10
+    >>> optimal_choices([0.5, 0.5], tail=-1e-16, workers=10)  # 1 less the sum of shares, as floats have it
+    10
     """
     n = whole_number("workers", workers)
     eps = real_number("epsilon", epsilon)
-    rest = real_number("tail", tail)
+    rest = max(0.0, real_number("tail", tail, low=-1e-9))  # one less a sum of shares may be just below zero
     shares = np.sort(non_negative("head", head))[::-1]
     if n <= 2 or shares.size == 0:
         return min(2, n)

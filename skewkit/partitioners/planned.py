@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Sequence
+from functools import reduce
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
@@ -28,8 +29,9 @@ class Planned(Partitioner):
     """Heavy keys have a place of their own, all other keys go with their hash bucket.
 
     With `fit` the plan comes from known frequencies and stays. Without, the instance begins with all buckets
-    dealt out evenly, counts what it sees (SpaceSaving for heavy keys, a weight per bucket) and plans when
-    the number of messages reaches `_due`; a subclass says when that is.
+    dealt out evenly, counts what it sees (SpaceSaving for heavy keys, a weight per bucket) and plans once the
+    number of messages has reached `_due`; a subclass says when that is. Sources of one stream (`share_workers`)
+    count each for itself, and reach it together: one plan is made of what all have seen, and all follow it.
 
     Counting goes block by block: the messages up to the next multiple of 16,384, or up to the next plan, are
     added up by key and enter the sketch in falling order of weight. So calls may be cut anywhere.
@@ -55,7 +57,8 @@ class Planned(Partitioner):
         self._heads = np.empty(0, dtype=np.uint64)  # hashes of the heavy keys, rising
         self._sketch = SpaceSaving(self.capacity)
         self._seen = np.zeros(self._homes.size)  # weight per bucket
-        self._due: float = math.inf  # number of messages at which the next plan is made
+        self._due: float = math.inf  # number of messages of all sources at which the plan is made
+        self._sources: list[Planned] = [self]
         self._block: list[tuple[Hashes, Floats]] = []  # seen, not yet counted
 
     # Planning
@@ -79,24 +82,43 @@ class Planned(Partitioner):
         buckets = self._expected(seen, unit=1.0 if weights is None else 0.0)
         self._due = math.inf
         self._block = []
-        self._adopt(distinct[hot], sums[hot], buckets, np.zeros(self.workers))
+        self._adopt(distinct[hot], sums[hot], buckets)
         return self
 
     def _plan_from_seen(self) -> None:
-        """Plan from the sketch and the bucket weights."""
-        self._count_block()
-        heavy = self._sketch.heavy(self.theta, certain=True)
+        """Plan from the sketches and the bucket weights of all sources that learn."""
+        learning = [source for source in self._sources if source._due < math.inf]
+        for source in learning:
+            source._count_block()
+        sketch = reduce(SpaceSaving.merge, [source._sketch for source in learning])
+        heavy = sketch.heavy(self.theta, certain=True)
         hashes = np.array([counter.key for counter in heavy], dtype=np.uint64)
         lows = np.array([counter.low for counter in heavy])
         # Only what surely belongs to a heavy key leaves its bucket, so nothing is counted twice or lost.
-        rest = np.maximum(0.0, self._seen - _per_bucket(hashes, lows, self._seen.size))
-        unit = self._sketch.total / max(1, self.messages)
-        self._adopt(hashes, lows, self._expected(rest, unit), self.loads)
+        seen = sum(source._seen for source in learning)
+        rest = np.maximum(0.0, seen - _per_bucket(hashes, lows, self._seen.size))
+        buckets = self._expected(rest, unit=sketch.total / max(1, self._sent()))
+        for source in learning:
+            source._adopt(hashes, lows, buckets)
+            source._due = math.inf
 
-    def _adopt(self, hashes: Hashes, weights: Floats, buckets: Floats, loads: Floats) -> None:
-        """Make the plan for heavy keys (in any order), buckets, and loads that are there already."""
+    def _sent(self) -> int:
+        """Return the messages of all sources."""
+        return sum(source.messages for source in self._sources)
+
+    def _share(self, other: Planned) -> None:
+        self._sources = other._sources
+        self._sources.append(self)
+
+    @property
+    def alone(self) -> float:
+        """Messages that the sources of a stream can still send before they plan together."""
+        return math.inf if self._due == math.inf else max(0, self._due - self._sent())
+
+    def _adopt(self, hashes: Hashes, weights: Floats, buckets: Floats) -> None:
+        """Make the plan for heavy keys (in any order) and buckets."""
         order = np.lexsort((hashes, -weights))
-        places = self._plan(hashes[order], weights[order], buckets, loads)
+        places = self._plan(weights[order], buckets)
         rising = np.argsort(hashes[order])
         self._heads = hashes[order][rising]
         self._place([places[i] for i in rising.tolist()])
@@ -107,16 +129,12 @@ class Planned(Partitioner):
         return expected_weights(seen, unit)
 
     @abstractmethod
-    def _plan(self, hashes: Hashes, weights: Floats, buckets: Floats, loads: Floats) -> list[Any]:
+    def _plan(self, weights: Floats, buckets: Floats) -> list[Any]:
         """Set `_homes` and return the place of every heavy key; heavy keys come heaviest first."""
 
     @abstractmethod
     def _place(self, places: list[Any]) -> None:
         """Keep the places of the heavy keys, in the order of `_heads`."""
-
-    @abstractmethod
-    def _after_plan(self) -> float:
-        """Return the number of messages at which the next plan from what was seen is due."""
 
     # Counting
 
@@ -137,9 +155,8 @@ class Planned(Partitioner):
         self._sketch.add_many(distinct[order], sums[order])
 
     def _replan_if_due(self) -> None:
-        if self.messages >= self._due:
+        if self.alone <= 0:
             self._plan_from_seen()
-            self._due = self._after_plan()
 
     # Routing
 
@@ -163,7 +180,7 @@ class Planned(Partitioner):
             watched = self._due < math.inf
             ahead = hashes.size
             if watched:
-                ahead = min(int(self._due) - self.messages, _BLOCK - self.messages % _BLOCK)
+                ahead = min(int(self.alone), _BLOCK - self.messages % _BLOCK)
             part = slice(start, min(hashes.size, start + ahead))
             routes[part] = self._count_all(self._look_up(hashes[part], weights[part]), weights[part])
             if watched:

@@ -22,8 +22,8 @@ class WaitingTimes:
     * It subtracts one interval, however long ago the last time was; here, the time that has really passed.
     * With s sources a worker gives 1 / s of its time to each of them.
     * P_w is the mean over the last reports of the worker. Workers that have not reported take the mean of
-      those that have. Before the first report P_w is the number of workers: at one message per unit of time
-      they have just enough to do.
+      those that have. Before the first report of any P_w is the number of workers that are present: at one message
+      per unit of time they have just enough to do.
 
     Args:
         workers: number of workers.
@@ -41,6 +41,7 @@ class WaitingTimes:
     def __init__(self, workers: int, interval: float) -> None:
         self.interval = interval
         self.sources = 1
+        self.present = workers
         self.unprocessed = [0.0] * workers  # C_w, as weight
         self.pace = [float(workers)] * workers  # P_w, time per message
         self.samples = [0] * workers
@@ -58,9 +59,8 @@ class WaitingTimes:
 
     def _guess(self) -> None:
         known = [pace for pace, seen in zip(self.pace, self.samples, strict=True) if seen]
-        if known:
-            mean = sum(known) / len(known)
-            self.pace = [pace if seen else mean for pace, seen in zip(self.pace, self.samples, strict=True)]
+        guess = sum(known) / len(known) if known else float(self.present)
+        self.pace = [pace if seen else guess for pace, seen in zip(self.pace, self.samples, strict=True)]
 
     def advance(self, now: float, unit: float) -> None:
         """Let time pass; `unit` is the weight of one message."""
@@ -86,11 +86,17 @@ class WaitingTimes:
 
     def admit(self, worker: int) -> None:
         """Begin to watch a worker that has nothing to do yet."""
+        self.present += 1
         if worker == len(self.pace):
             self.unprocessed.append(0.0)
-            self.pace.append(float(worker + 1))
+            self.pace.append(0.0)
             self.samples.append(0)
         else:
             self.unprocessed[worker] = 0.0
             self.samples[worker] = 0
+        self._guess()
+
+    def dismiss(self) -> None:
+        """One worker less will do what there is to do."""
+        self.present -= 1
         self._guess()

@@ -12,6 +12,7 @@ import numpy.typing as npt
 from skewkit.hashing.keys import Keys
 from skewkit.hashing.mix import Hashes
 from skewkit.partitioners.base import Routes
+from skewkit.partitioners.candidates import candidate
 from skewkit.partitioners.capacities import Capacities, checked_capacities
 from skewkit.partitioners.checks import Floats, real_number, switch, whole_number
 from skewkit.partitioners.cut import Cut
@@ -318,3 +319,11 @@ class WrapAround(Sketched):
             return self._cut.choices(hashed)
         own = self._lists.plain.get(hashed)
         return min(2, self.workers) if own is None else len(own)
+
+    def _choices_beside(self, others: Sequence[Any], hashed: int) -> int:
+        sources: list[WrapAround] = [self, *others]
+        if any(source._cut is not None for source in sources):
+            return super()._choices_beside(others, hashed)
+        candidates = {candidate(hashed, index, self.workers) for index in (1, 2)}
+        grown = candidates.union(*(source._lists.plain.get(hashed, ()) for source in sources))
+        return max(len(grown), super()._choices_beside(others, hashed))

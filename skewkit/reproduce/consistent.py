@@ -17,7 +17,14 @@ PAPER = Paper(
         "The paper has fixed workers. Here one that joins takes its part of the virtual workers from "
         "those with the most, and those of one that leaves go to the idle ones "
         "in their order, then to those with the fewest.",
-        "How often a worker may signal is not said: at most once in a time of 100 messages per worker (`slot`).",
+        "There are as many virtual workers as at the beginning: where each worker has its last one, no more can join.",
+        "How often a worker may signal is not said: at most once in a time of 100 messages per worker (`slot`). Nor "
+        "are the thresholds of its utilisation: 0.9 and 1.0 (`lower`, `upper`). Utilisation is the messages to do in "
+        "the slot, those that waited when it began among them, over what the worker could have done; the paper's "
+        "simulations take those assigned over the capacity.",
+        "A worker keeps its last virtual worker, busy or not: without any it would hear nothing, and say nothing.",
+        "Sources do not probe: Section VI also has them prefer workers that have not reported, or not for long; here "
+        "work moves by the pairing of Section V alone.",
     ),
     figures=(
         *consistent_balance.FIGURES[:3],

@@ -171,6 +171,15 @@ PAPER = Paper(
         "Buckets that were empty while learning are planned with what is to be expected of them; by the "
         "letter (`literal=True`) all of them go to one instance.",
         "How long to learn is not said: 100 messages per instance, 1,000 at least (`learning`).",
+        "Several sources learn each from its own messages, until all together have seen as many; then one plan is "
+        "made of what all have seen, so that the mapping is global. The paper has one stream.",
+        "Heavy keys are planned with what they surely have (lower bounds of the sketch), and only that leaves their "
+        "buckets, so that nothing is counted twice; the paper takes estimates.",
+        "While learning, up to 16,384 messages are added up by key before they enter the sketch, which costs memory "
+        "(not in the paper's bound of Theorem 2.2) and makes estimates better. Its counters are `capacity`, "
+        "1 / epsilon in the paper.",
+        "The defaults (Θ = 1 / 5k, µ = 20) meet the condition of Theorem 2.3, µ >= 1/Θ, up to 4 instances; ask for "
+        "mu = 5k for the bound with more. With few messages to learn from, a greater µ leaves more buckets empty.",
         "The least possible greatest load, by which optimality is measured, is not known: the heaviest "
         "key and the mean load are lower bounds of it, so that ratios err on the side against DKG.",
     ),

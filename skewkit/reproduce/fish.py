@@ -100,7 +100,8 @@ PAPER = Paper(
         "It subtracts one interval, however long ago the last time was; here, the time that has really "
         "passed. With s sources a worker gives 1 / s of its time to each of them.",
         "P_w is the mean over about the last 32 reports of a worker; before the first report it is the "
-        "number of workers, which have just enough to do at one message per unit of time.",
+        "number of workers present, which have just enough to do at one message per unit of time.",
+        "When workers come or go, theta stays 1 / (4 workers), of those present, where none is asked for.",
     ),
     figures=(
         Figure(

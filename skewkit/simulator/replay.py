@@ -85,7 +85,8 @@ def replay(
     for p in instances[1:]:
         p.share_workers(instances[0])
     if not isinstance(keys, (list, np.ndarray)):
-        if not hasattr(keys, "__array__") and not isinstance(keys, Iterable):
+        no_stream = isinstance(keys, (str, bytes, Mapping)) or not isinstance(keys, Iterable)
+        if not hasattr(keys, "__array__") and no_stream:
             raise ArgumentTypeError(f"keys is {keys!r}; expected an array, a sequence or an iterator of keys")
         keys = np.asarray(keys) if hasattr(keys, "__array__") else list(keys)
     size = len(keys)

@@ -32,17 +32,20 @@ def route_in_bulk(
 ) -> npt.NDArray[np.int32]:
     """Route without feedback: from event to event, every source its own part of the stream in one go.
 
-    An event comes before the first message that arrives at its time or later.
+    An event comes before the first message that arrives at its time or later. Where the sources must hear of each
+    other, all come to that message before one goes on.
     """
     routes = np.empty(len(keys), dtype=np.int32)
     at = np.searchsorted(arrivals, [event.time for event in events], side="left").tolist()
     begin = 0
     for end, event in zip([*at, len(keys)], [*events, None], strict=True):
-        for number, source in enumerate(sources):
-            turns = slice(begin + (number - begin) % len(sources), end, len(sources))
-            if turns.start < end:
-                routes[turns] = source.route_many(keys[turns], weights[turns])
-        begin = end
+        while begin < end:
+            stop = int(min(end, begin + max(1, sources[0].alone)))
+            for number, source in enumerate(sources):
+                turns = slice(begin + (number - begin) % len(sources), stop, len(sources))
+                if turns.start < stop:
+                    routes[turns] = source.route_many(keys[turns], weights[turns])
+            begin = stop
         if event is not None:
             tell(sources, event)
     return routes

@@ -81,10 +81,11 @@ class Trace:
 
     @cached_property
     def choices(self) -> dict[Any, int]:
-        """For every key of the stream the greatest `choices(key)` of all sources, at its end."""
+        """For every key of the stream among how many workers the sources share it at the end."""
         listed = self.keys.tolist() if isinstance(self.keys, np.ndarray) else self.keys
         named = [listed[i] for i in np.sort(self._distinct[1]).tolist()]
-        return {key: max(p.choices(key) for p in self.partitioners) for key in named}
+        first, *others = self.partitioners
+        return {key: first.choices_beside(others, key) for key in named}
 
     @cached_property
     def normalised_imbalance(self) -> float:

@@ -110,13 +110,13 @@ def non_negative(name: str, values: Sequence[float] | npt.NDArray[Any]) -> Float
     """
     try:
         found = np.asarray(values)
-        if found.dtype.kind in "SUMm":
-            raise TypeError(f"found {found.dtype.name}")
-        array = found.astype(np.float64, copy=False)
-    except OverflowError as error:
-        raise ArgumentError(f"{name} holds an integer beyond all floats; expected finite numbers") from error
-    except (TypeError, ValueError) as error:
+    except ValueError as error:  # lists of different lengths
         raise ArgumentTypeError(f"{name} holds something that is not a number: {error}") from error
+    if found.dtype.kind == "O" and found.ndim == 1:
+        found = np.array([real_number(f"{name}[{at}]", value) for at, value in enumerate(found.tolist())])
+    if found.dtype.kind not in "iuf":
+        raise ArgumentTypeError(f"{name} holds something that is not a number: found {found.dtype.name}")
+    array = found.astype(np.float64, copy=False)
     if array.ndim != 1:
         raise ArgumentError(f"{name} has shape {array.shape}; expected one dimension")
     bad = ~(np.isfinite(array) & (array >= 0.0))

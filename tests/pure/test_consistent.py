@@ -84,14 +84,14 @@ kinds = st.sampled_from([Kind.DECREASE, Kind.INCREASE])
 
 
 @relaxed
-@given(st.lists(st.tuples(st.integers(0, 5), st.sampled_from(list(Kind))), max_size=80), st.integers(2, 5))
+@given(st.lists(st.tuples(st.integers(0, 7), st.sampled_from(list(Kind))), max_size=80), st.integers(1, 5))
 def test_virtual_workers_are_never_lost(signals, virtual):
     pairing = VirtualWorkers(workers=4, virtual=virtual)
     for time, (worker, kind) in enumerate(signals):
         present = set(pairing.held)
         if kind is Kind.LEAVE and present == {worker}:
             continue
-        if kind is Kind.JOIN and (worker in present or len(present) >= 2 * virtual):
+        if kind is Kind.JOIN and (worker in present or len(present) == 4 * virtual):
             continue
         pairing.follow(said(float(time), worker, kind))
         assert not (pairing.idle and pairing.busy)
@@ -111,6 +111,17 @@ def test_workers_that_leave_and_join_move_no_more_than_their_part():
     assert p.add_worker() == 5
     assert p.holdings == {0: 4, 1: 4, 2: 4, 4: 4, 5: 4}
     assert 3 not in p.route_many(range(500))
+
+
+def test_nobody_joins_who_would_get_no_virtual_worker():
+    p = PARTITIONERS["consistent"](workers=2, virtual=2)
+    assert [p.add_worker(), p.add_worker()] == [2, 3]
+    assert set(p.holdings.values()) == {1}
+    with pytest.raises(ArgumentError, match="per worker that it begins with"):
+        p.add_worker()
+    assert (p.workers, p.active) == (4, (0, 1, 2, 3))
+    p.remove_worker(1)
+    assert p.add_worker(1) == 1
 
 
 # Worker delegation and piggybacking (Section V-C)
@@ -151,6 +162,19 @@ def test_messages_that_wait_from_earlier_slots_are_work_to_do():
     heard = [delegation.acknowledge(source, 0, 9.0, 10.0 * (i + 1)) for i in range(10)]
     assert heard[-1] == [said(100.0, 0, Kind.DECREASE)]  # 12 messages of 9 in 100
     assert not any(heard[:-1])
+
+
+def test_a_worker_that_comes_back_begins_a_slot_of_its_own():
+    workers = Delegation(1, slot=10.0, lower=0.8, upper=1.0)
+    source = workers.subscribe()
+    workers.arrive(0)
+    assert workers.acknowledge(source, 0, 1.0, 1.0) == []
+    workers.admit(0)  # away from 1 to 100: nothing that it could have done
+    for now in (101.0, 102.0, 110.0):
+        workers.arrive(0)
+        assert workers.acknowledge(source, 0, 1.0, now) == []
+    workers.arrive(0)
+    assert len(workers.acknowledge(source, 0, 1.0, 111.0)) == 1
 
 
 def test_there_is_one_signal_per_slot_at_most():

@@ -105,7 +105,7 @@ def test_a_clock_of_work_runs_both_ways(first, events, start, work):
 
 def test_schemes_hear_of_everything_in_the_order_of_time():
     events = [AddWorker(5.0, 2.0), RemoveWorker(2.5, 0), AddWorker(7.0, 0.5, 0), ChangeCapacity(0.5, 1, 2.0)]
-    trace = replay("abcdefgh", Diary(workers=2), service_times=2.0, events=events)
+    trace = replay(list("abcdefgh"), Diary(workers=2), service_times=2.0, events=events)
     told = trace.partitioners[0].told
     assert [entry for entry in told if entry[0] in ("join", "leave")] == [("leave", 0), ("join", 2), ("join", 0)]
     times = [entry[1] for entry in told if entry[0] in ("tick", "done")]

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from skewkit.partitioners import PARTITIONERS
 from skewkit.partitioners.hot_keys import HotKeys
 from skewkit.partitioners.waiting import WaitingTimes
-from skewkit.simulator import replay, streams
+from skewkit.simulator import AddWorker, RemoveWorker, replay, streams
 from skewkit.sketch import Decayed, SpaceSaving
 
 relaxed = settings(deadline=None)
@@ -331,6 +331,23 @@ def test_a_worker_that_comes_gets_its_part():
     before = p.loads
     p.route_many(stream[20_000:])
     share = (p.loads - before) / 20_000
-    assert share[10] == pytest.approx(1 / 11, rel=0.1)
+    assert share[10] == pytest.approx(1 / 11, rel=0.01)
     p.remove_worker(10)
     assert 10 not in p.route_many(stream)
+
+
+def test_without_reports_workers_are_alike_however_many_have_come():
+    stream = streams.zipf(6000, 2000, 1.4, seed=1)
+    p = PARTITIONERS["fish"](workers=2)
+    for _ in range(8):
+        p.add_worker()
+    p.route_many(stream)
+    np.testing.assert_allclose(p.loads, 600, rtol=0.01)
+    assert p.theta == PARTITIONERS["fish"](workers=10).theta
+    assert PARTITIONERS["fish"](workers=2, theta=0.1).add_worker() == 2
+
+
+def test_a_worker_that_comes_back_is_not_flooded():
+    stream = streams.zipf(20_000, 2000, 1.4, seed=2)
+    trace = replay(stream, "fish", workers=4, events=[RemoveWorker(2000.0, 0), AddWorker(18_000.0, worker=0)])
+    np.testing.assert_allclose(np.bincount(trace.routes[18_000:], minlength=4), 500, rtol=0.02)

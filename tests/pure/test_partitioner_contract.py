@@ -6,6 +6,8 @@ import pickle
 import subprocess
 import sys
 from collections import defaultdict
+from decimal import Decimal
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -245,6 +247,10 @@ def test_nonsense_is_refused_and_changes_nothing(name):
             p.route_many(["a"], [weight])
     with pytest.raises(ArgumentTypeError, match="not a number"):
         p.route_many(["a", "b"], ["1", "2"])
+    for weight in (1 + 2j, True, Decimal("1.5"), Fraction(1, 2), None):  # both forms refuse the same
+        for act in (lambda w: p.route("a", w), lambda w: p.route_many(["a"], [w])):
+            with pytest.raises(ArgumentTypeError, match="number"):
+                act(weight)
     with pytest.raises(ArgumentError, match="2 keys and 1 weights"):
         p.route_many(["a", "b"], [1.0])
     with pytest.raises(KeyTypeError):

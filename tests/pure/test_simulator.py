@@ -50,11 +50,12 @@ def test_a_trace_adds_up(name, sources):
     assert trace.pairs == len(set(zip(stream.tolist(), trace.routes.tolist(), strict=True)))
     assert set(trace.choices) == set(stream.tolist())
     assert all(1 <= choices <= 8 for choices in trace.choices.values())
-    for source, p in enumerate(trace.partitioners):
-        twin = PARTITIONERS[name](workers=8, seed=3).as_source(source, sources)
-        routes = twin.route_many(stream[source::sources], weights[source::sources])
-        assert routes.tolist() == trace.routes[source::sources].tolist()
-        assert p.messages == len(stream[source::sources])
+    twins = [PARTITIONERS[name](workers=8, seed=3).as_source(source, sources) for source in range(sources)]
+    for twin in twins[1:]:
+        twin.share_workers(twins[0])
+    messages = enumerate(zip(stream.tolist(), weights.tolist(), strict=True))
+    assert trace.routes.tolist() == [twins[i % sources].route(key, weight) for i, (key, weight) in messages]
+    assert [p.messages for p in trace.partitioners] == [p.messages for p in twins]
 
 
 @pytest.mark.parametrize("name", ["key", "two_choices"])
@@ -64,6 +65,33 @@ def test_sources_share_their_hash_functions(name):
     trace = replay(stream, name, workers=30, sources=5)
     for key in range(0, 2000, 50):
         assert len(set(trace.routes[stream == key].tolist())) <= trace.choices[key]
+
+
+@pytest.mark.parametrize("literal", [False, True])
+def test_sources_that_learn_make_one_plan(literal):
+    """DKG's mapping is global and one-to-one (its paper, Section 2), whoever sends a key."""
+    stream = streams.zipf(8000, 500, 0.8, seed=1)
+    trace = replay(stream, "dkg", workers=10, sources=5, literal=literal, capacity=500)
+    assert [p.plans for p in trace.partitioners] == [1] * 5
+    assert set(trace.choices.values()) == {1}
+    later = set(zip(stream[1000:].tolist(), trace.routes[1000:].tolist(), strict=True))
+    assert len(later) == len(set(stream[1000:].tolist()))
+    alone = replay(stream, "dkg", workers=10, literal=literal, capacity=500)
+    if not literal:  # the sketches are exact, so what all have seen is what one would have
+        assert trace.routes.tolist() == alone.routes.tolist()
+
+
+def test_choices_of_lists_that_grow_apart_are_those_of_all_sources():
+    stream = streams.zipf(40_000, 500, 0.8, seed=1)
+    trace = replay(stream, "wrap", workers=10, sources=5)
+    later = set(zip(stream[20_000:].tolist(), trace.routes[20_000:].tolist(), strict=True))
+    assert all(sum(key == k for k, _ in later) <= trace.choices[key] for key in range(20))
+
+
+def test_a_text_or_a_mapping_is_no_stream():
+    for keys in ("abc", b"abc", {"a": 1}):
+        with pytest.raises(ArgumentTypeError, match="keys is"):
+            replay(keys, "key", workers=2)
 
 
 def test_an_instance_is_copied_and_stays_as_it_was():
