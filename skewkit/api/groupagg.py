@@ -47,6 +47,9 @@ def grouped_aggregates(group: Grouping, exprs: Sequence[Any], merges: Merges | N
     if unsteady is not None:
         why = f"parts are cut by values, which may differ when a task runs again: the frame {unsteady}"
         return remember(native, group.native(why))
+    drawn = group.drawn_twice(plan.inputs.columns)
+    if drawn is not None:
+        return remember(native, group.native(drawn))
     found = group.measured(values=tuple(plan.values))
     most_distinct = _MOST_DISTINCT if plan.lists_values else float("inf")
     choice = group.decide(found, most_rows=plan.most_rows or float("inf"), most_distinct=most_distinct)

@@ -76,6 +76,9 @@ def apply_function(group: Grouping, given: Functions) -> DataFrame:
     _try(group, given, native.schema)
     if not given.plain:
         return remember(native, group.native("functions of iterators see their group as plain Spark has it"))
+    why_whole = _why_whole(group, by) if given.merge is not None else None
+    if why_whole is not None:
+        return remember(native, group.native(why_whole))
     found = group.measured(inputs=given.merge is not None and by is None)
     most = group.settings.group_rows if given.merge is not None else float("inf")
     choice = group.decide(found, divisible=given.merge is not None, most_rows=most)
@@ -104,7 +107,20 @@ def _checked(group: Grouping, given: Functions) -> OrderBy | None:
         )
     if not listed:
         raise ArgumentError("order_by is an empty list; name at least one column, or leave it out")
-    return find_order(group.df, listed)
+    by = find_order(group.df, listed)
+    analysed(lambda: group.df.orderBy(*by.sorting))
+    return by
+
+
+def _why_whole(group: Grouping, by: OrderBy | None) -> str | None:
+    """Return why no group may be cut, although there is a merge, or None."""
+    if by is not None:
+        if by.collated:
+            return "the order has a collation, under which different strings tie"
+        varying = group.seen.varying(by.columns)
+        if varying is not None:
+            return f"sub-groups are ranges of an order that may be another when a task runs again: it {varying}"
+    return group.drawn_twice([] if by is None else by.columns)
 
 
 def _in_parts(group: Grouping, found: Found, choice: Choice, plan: KeyPlan, task: GroupMap) -> DataFrame:

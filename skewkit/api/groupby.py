@@ -246,7 +246,7 @@ class SkewGroupedData:
         native = analysed(lambda: getattr(self._group.df.groupBy(*self._group.keys.columns), name)(*columns))
         numeric = [f.name for f in self._group.df.schema.fields if isinstance(f.dataType, NumericType)]
         if not columns and not numeric:
-            raise ArgumentError(f"{name}() found no numeric column; name the columns")
+            return remember(native, self._group.native(f"{name}() finds no numeric column, so there are only keys"))
         arguments = columns or [quoted(column) for column in numeric]
         named = native.columns[-len(arguments) :]  # a session may leave out the keys
         return self.agg(*(function(x).alias(n) for x, n in zip(arguments, named, strict=True)))

@@ -5,10 +5,12 @@ from __future__ import annotations
 import datetime as dt
 import decimal
 import inspect
+import io
 from collections.abc import Callable, Sequence
 from typing import Any, get_type_hints
 
 from pyspark import cloudpickle
+from pyspark.accumulators import Accumulator
 from pyspark.sql.types import StructType
 
 from skewkit.errors import ArgumentTypeError, SchemaError
@@ -73,11 +75,33 @@ def check_function(
 
 def _copied(func: Callable[..., Any]) -> Callable[..., Any]:
     """Return a function as a worker would get it, so that what a trial leaves in its globals is not sent to workers."""
+    packed = io.BytesIO()
     try:
-        copy: Callable[..., Any] = cloudpickle.loads(cloudpickle.dumps(func))
+        _Pickler(packed).dump(func)
+        copy: Callable[..., Any] = cloudpickle.loads(packed.getvalue())
     except Exception:  # Spark will say so itself
         return func
     return copy
+
+
+_CloudPickler: Any = cloudpickle.CloudPickler
+
+
+class _Pickler(_CloudPickler):  # type: ignore[misc]
+    """Pickles functions; what counts for the whole application counts nothing in the copy."""
+
+    def reducer_override(self, obj: Any) -> Any:
+        return (_Uncounted, ()) if isinstance(obj, Accumulator) else super().reducer_override(obj)
+
+
+class _Uncounted:
+    """Stands for an accumulator that a function adds to."""
+
+    def add(self, term: Any) -> None:
+        """Add nothing."""
+
+    def __iadd__(self, term: Any) -> _Uncounted:
+        return self
 
 
 def _has_rows(result: Any) -> bool:

@@ -40,6 +40,11 @@ class Grouping:
         """The frame as EXPLAIN shows it, asked once."""
         return Seen(self.df)
 
+    def drawn_twice(self, columns: Sequence[Column]) -> str | None:
+        """Return why nothing may be cut, as cold and hot rows would be of two draws, or None."""
+        drawn = self.seen.drawn_twice([*self.keys.columns, *columns])
+        return None if drawn is None else f"cold and hot rows would be of two draws: the frame {drawn}; cache() it"
+
     def salt(self, first: Sequence[Column] = ()) -> Column:
         """Return a hash that spreads the rows of a hot key: of `first`, and of their content or position."""
         hashed = [column for column in first if has_fixed_hash(self.df.select(column).schema[0].dataType)]

@@ -63,7 +63,8 @@ def decide(asked: Asked, sides: Sides, physical: str) -> Choice:
     scheme = "w_choices" if left.named else "wrap"
     hot = _larger(asked, sides) if left.named else None
     safe = asked.keys.null_safe
-    plan = join_plan(left, right, asked.partitions, asked.rules, null_safe=safe, scheme=scheme, hot=hot)
+    dated = asked.left is not None
+    plan = join_plan(left, right, asked.partitions, asked.rules, null_safe=safe, scheme=scheme, hot=hot, dated=dated)
     chosen, reason = _strategy(asked, sides, plan, left, right)
     whole = sides.kept_whole(asked.rules, _hot_sides(plan, most=True))
     notes = (

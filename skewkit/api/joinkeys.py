@@ -12,9 +12,11 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from skewkit.errors import ArgumentError, ArgumentTypeError, KeyTypeError
+from skewkit.plan.joinrules import Side
 from skewkit.spark.columns import node_of, read_call
 from skewkit.spark.comparison import compared_type
 from skewkit.spark.compat import conf_reader, is_column, is_connect, is_off
+from skewkit.spark.homes import has_some_of, is_ambiguous_later
 from skewkit.spark.joinsides import JoinKeys
 from skewkit.spark.keys import find_keys
 from skewkit.spark.sqlcondition import conjuncts_of, equality_of
@@ -63,9 +65,12 @@ def join_keys(left: DataFrame, right: DataFrame, on: Any) -> JoinKeys | str:
             residual.append(conjunct)
         else:
             equalities.append(equality)
+    shared = "both frames have the very columns of the condition; join by name, or rename the key on one side"
+    if any(is_ambiguous_later(left, right, part) for part in residual):
+        return shared
     if not equalities:
         if any(_shared(left, right, part) for part in residual):
-            return "both frames have the very columns of the condition; join by name, or rename the key on one side"
+            return shared
         return "the condition has no equality of a left and a right column that can be read"
     keys = JoinKeys(
         find_keys(left, [e.left for e in equalities], what="left key"),
@@ -102,12 +107,12 @@ def without_hopeless_rows(
     that a cast or a division fails, are not computed.
     """
     parts = _conjuncts(keys.residual) if keys.residual is not None else []
-    kept = []
+    kept, frames = [], (left, right)
     for part in parts:
-        homes = (_has(left, part), _has(right, part))
-        if homes == (True, False) and how in _DROPS_LEFT:
+        side = _side(*frames, part)
+        if side == "left" and how in _DROPS_LEFT:
             left = left.where(part)
-        elif homes == (False, True) and how in _DROPS_RIGHT:
+        elif side == "right" and how in _DROPS_RIGHT:
             right = right.where(part)
         else:
             kept.append(part)
@@ -169,11 +174,19 @@ def _equality(left: DataFrame, right: DataFrame, condition: Column) -> _Equality
     if sides is None:
         return None
     a, b, null_safe = sides
-    homes = [(_has(left, column), _has(right, column)) for column in (a, b)]
-    if homes == [(True, False), (False, True)]:
+    found = [_side(left, right, column) for column in (a, b)]
+    if found == ["left", "right"]:
         return _Equality(a, b, null_safe)
-    if homes == [(False, True), (True, False)]:
-        return _Equality(b, a, null_safe)
+    return _Equality(b, a, null_safe) if found == ["right", "left"] else None
+
+
+def _side(left: DataFrame, right: DataFrame, column: Column) -> Side | None:
+    """Return the side that a Column is of, if it refers to columns of one side only."""
+    homes = (_has(left, column), _has(right, column))
+    if homes == (True, False):
+        return None if has_some_of(right, column, left) else "left"
+    if homes == (False, True):
+        return None if has_some_of(left, column, right) else "right"
     return None
 
 

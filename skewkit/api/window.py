@@ -196,8 +196,9 @@ class SkewWindow:
         read = self._splits(functions)
         if isinstance(read, str):
             return plain, self._choice("native", read)
-        if self._seen.unsafe_again is not None:
-            why = f"blocks read the frame more than once, and it {self._seen.unsafe_again}: cache() it to have it cut"
+        moving = self._seen.unsafe_again or Seen(plain).drawn_twice() or self._seen.varying(self._by.columns)
+        if moving is not None:
+            why = f"rows may be in other blocks when the frame is read again, as it {moving}: cache() it to have it cut"
             return plain, self._choice("native", why)
         choice, plan = self._decide()
         if plan is None:

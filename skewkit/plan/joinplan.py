@@ -175,13 +175,14 @@ def join_plan(
     scheme: str = "wrap",
     epsilon: float = EPSILON,
     hot: Side | None = None,
+    dated: bool = False,
 ) -> JoinPlan:
     """Plan a salted join from the profiles of its sides.
 
     The work of a key is the rows it brings in and those that come out of it (`skewkit.plan.grid.work`). A key that a
     profile does not list is taken to have one row on that side, as a dimension has. `null_safe` says of each key
     column whether null matches null in it. `hot` says on which side the keys are hot that a user has named, if anybody
-    knows.
+    knows; `dated` that the profiles are of another day, since when nulls may have come.
     """
     safe = tuple(null_safe or (False,) * len(left.keys))
     lefts, rights = _joinable(left, safe), _joinable(right, safe)
@@ -218,7 +219,9 @@ def join_plan(
     matched = max(totals[0].rows - sum(a for a, _ in sizes.values()), 0.0)
     output = matched + sum(a * b if pairs else a for a, b in sizes.values())
     # Rows that match nothing but come out may go anywhere; those of an answered key do so in an anti join.
-    unknown = not all(safe) and any(rules.keeps(s) and not t.measured for t, s in zip(totals, SIDES, strict=True))
+    unknown = not all(safe) and any(
+        rules.keeps(s) and (dated or not t.measured) for t, s in zip(totals, SIDES, strict=True)
+    )
     if len(keys.spread) < partitions and (unknown or any(grid.answered for grid in grids)):
         keys = replace(keys, spread=tuple((p, 1 / partitions) for p in range(partitions)))
     return JoinPlan(rules, keys, grids, *totals, output)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import inspect
 import pickle
+import re
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -38,7 +39,6 @@ class Chunking:
     most_bytes: int
     out: tuple[str, str, str, str]
     arrow: bool = False
-    timezone: str = "UTC"
     extension_ints: bool = False
     tie: int | None = None
     block: int | None = None
@@ -220,6 +220,7 @@ def _in_pandas(table: Table, how: Chunking) -> Any:
 
 def _series(table: Table, how: Chunking) -> list[Any]:
     """Convert columns with the converter of the worker's PySpark."""
+    zone = _zone(table)
     try:
         from pyspark.sql.conversion import ArrowBatchTransformer
     except ImportError:  # before Spark 4.2
@@ -227,12 +228,18 @@ def _series(table: Table, how: Chunking) -> list[Any]:
 
         old: Any = ArrowStreamPandasSerializer
         # The third, of Spark 4.1 alone, is about conversions to Arrow.
-        settings = (how.timezone, True, False)[: len(inspect.signature(old).parameters)]
+        settings = (zone, True, False)[: len(inspect.signature(old).parameters)]
         convert = old(*settings).arrow_to_pandas
         numbered = "idx" in inspect.signature(convert).parameters
         return [convert(column, i) if numbered else convert(column) for i, column in enumerate(table.columns)]
     new: Any = ArrowBatchTransformer.to_pandas
-    return list(new(table, timezone=how.timezone, prefer_int_ext_dtype=how.extension_ints))
+    return list(new(table, timezone=zone, prefer_int_ext_dtype=how.extension_ints))
+
+
+def _zone(table: Table) -> str:
+    """Return the session's time zone in this run, which Spark gives to timestamps; without any it does not matter."""
+    found = re.search(r"timestamp\[us, tz=([^\]]+)\]", str(table.schema.types))
+    return found.group(1) if found else "UTC"
 
 
 def _packed(table: Table, result: tuple[Any, Any, Any], number: int, how: Chunking) -> Batch:

@@ -141,8 +141,7 @@ def _parts(hot: DataFrame, keys: Keys, width: int, names: Names, task: GroupMap)
         most_bytes=max(1, task.most_bytes),
         out=_out(names),
         arrow=task.arrow,
-        timezone=hot.sparkSession.conf.get("spark.sql.session.timeZone") or "UTC",
-        extension_ints=read(_EXTENSION_INTS) == "true",
+        extension_ints=(read(_EXTENSION_INTS) or "").lower() == "true",
         tie=columns.index(names("tie")) if ordered else None,
         block=columns.index(names("block")) if ordered else None,
     )

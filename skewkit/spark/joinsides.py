@@ -12,7 +12,7 @@ from pyspark.sql import functions as F
 
 from skewkit.spark.compat import is_connect, is_off, resolves
 from skewkit.spark.keys import Keys, Names, quoted
-from skewkit.spark.selecting import without
+from skewkit.spark.selecting import with_columns, without
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,11 @@ def sides_of(left: DataFrame, right: DataFrame, keys: JoinKeys, how: str, names:
     hides them, so that `right["k"]` and qualified names find them after the join.
     """
     if keys.using is None:
-        return Sides(left, right, keys.left, keys.right, lambda joined: joined)
+        if how not in ("right", "full") or _found_behind(left, right, keys.right):
+            return Sides(left, right, keys.left, keys.right, lambda joined: joined)
+        helpers = [names(f"r_key{i}") for i in range(len(keys.right.columns))]
+        carried = with_columns(right, dict(zip(helpers, keys.right.columns, strict=True)))
+        return Sides(left, carried, keys.left, keys.right.selected(helpers), lambda joined: without(joined, *helpers))
     l_helpers, r_helpers = ([names(f"{side}_key{i}") for i in range(len(keys.using))] for side in ("l", "r"))
     using = keys.using
     if how in ("right", "full"):
@@ -92,6 +96,12 @@ def sides_of(left: DataFrame, right: DataFrame, keys: JoinKeys, how: str, names:
         return without(joined, *r_helpers)
 
     return Sides(l_frame, r_frame, l_keys, r_keys, finish)
+
+
+def _found_behind(left: DataFrame, right: DataFrame, keys: Keys) -> bool:
+    """Return whether the right keys can be asked for behind a join, which gives what both frames read new ids."""
+    joined = left.join(right)
+    return all(resolves(joined, column) for column in keys.columns)
 
 
 _AMBIGUOUS = "spark.sql.analyzer.failAmbiguousSelfJoin"

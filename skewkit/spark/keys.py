@@ -73,10 +73,14 @@ class Keys:
     def cast(self, types: Sequence[str]) -> Keys:
         """Return the keys cast to other types, where they differ."""
         pairs = zip(self.columns, self.types, types, strict=True)
-        columns = tuple(c if old == new else _cast(c, old, new) for c, old, new in pairs)
+        stored = [name in self.bare for name in self.names]
+        columns = (
+            c if old == new else _cast(c, old, new, stored=as_is)
+            for (c, old, new), as_is in zip(pairs, stored, strict=True)
+        )
         same = {name for name, old, new in zip(self.names, self.types, types, strict=True) if old == new}
         bare = tuple(name for name in self.bare if name in same)
-        return replace(self, columns=columns, types=tuple(types), given=self.given or self.types, bare=bare)
+        return replace(self, columns=tuple(columns), types=tuple(types), given=self.given or self.types, bare=bare)
 
     def selected(self, names: Sequence[str]) -> Keys:
         """Return the keys of a frame that has these, computed and cast, as its columns of the given names."""
@@ -146,13 +150,15 @@ def _bare(columns: Sequence[Column], names: Sequence[str]) -> tuple[str, ...]:
     return tuple(name for c, name in pairs if str(c) in (f"Column<'{name}'>", f"Column<'{quoted(name)}'>"))
 
 
-def _cast(column: Column, old: str, new: str) -> Column:
-    """Return a key in another type.
+def _cast(column: Column, old: str, new: str, *, stored: bool) -> Column:
+    """Return a key in another type; `stored` keys are columns of the frame.
 
-    The optimizer makes `cast(cast(long AS float) AS double)` one cast, which has digits that the float lost; a join
-    compares floats, so nothing may be left to simplify. To add 0 changes no float but -0.0, which is equal to 0.0.
+    The optimizer makes `cast(cast(long AS float) AS double)` one cast, which has digits that the float lost. A join of
+    frames compares floats, so nothing may be left to simplify; where the cast stands in the condition, plain Spark
+    loses it, too. To add 0 changes no float but -0.0, which is equal to 0.0.
     """
-    return (column + F.lit(0.0).cast("float") if (old, new) == ("float", "double") else column).cast(sql_type(new))
+    lost = stored and (old, new) == ("float", "double")
+    return (column + F.lit(0.0).cast("float") if lost else column).cast(sql_type(new))
 
 
 def sql_type(type_: str) -> str:

@@ -42,6 +42,7 @@ class OrderBy:
 
     columns: tuple[Column, ...]
     orders: tuple[Order, ...]
+    collated: bool = False
 
     @property
     def cuttable(self) -> int:
@@ -90,7 +91,7 @@ def find_order(df: DataFrame, order_by: Sequence[str | Column]) -> OrderBy:
         return OrderBy((), ())
     keys = find_keys(df, columns, what="order")
     orders = (Order(n, t, *d) for n, t, d in zip(keys.names, keys.types, directions, strict=True))
-    return OrderBy(keys.columns, tuple(orders))
+    return OrderBy(keys.columns, tuple(orders), collated="collation" in (keys.native_because or ""))
 
 
 def directed(column: Column, order: Order) -> Column:

@@ -13,15 +13,16 @@ _UNSAFE = (
     ("holds positions of rows", r"^AttachDistributedSequence"),
     ("is computed by Python, which may return something else the second time", r"Python|InPandas|InArrow"),
 )
-_UNSAFE_CALLS = (
-    ("is read by Python, which may return something else the second time", r"\(Python\)"),
-    ("holds random values", r"\b(rand|randn|random|uuid|shuffle|randstr|uniform)\("),
+_RANDOM = (("holds random values", r"\b(rand|randn|random|uuid|shuffle|randstr|uniform)\("),)
+_CHANGING = (
+    *_RANDOM,
     ("calls Java, which may return something else the second time", r"\b(try_)?reflect\(|\bjava_method\("),
     (
         "holds positions of rows",
         rf"(?i)(?<!{SALT}, )\b(monotonically_increasing_id|spark_partition_id)\((?!\) >= 0\))",
     ),
 )
+_UNSAFE_CALLS = (("is read by Python, which may return something else the second time", r"\(Python\)"), *_CHANGING)
 _BY_ORDER = (
     (
         "holds the first of several values, or another one that depends on the order of rows",
@@ -40,6 +41,7 @@ _BY_ORDER = (
 )
 _RANK = re.compile(r"\b(?:dense_|percent_)?rank\((?:(?! AS ).)* AS ")
 """Ranks have a frame of rows, but are the same for rows that tie."""
+_RESULTS = "Aggregate ["
 _AT_OPERATOR = r"^[\s:+|-]*(?:\*\(\d+\) )?"
 OPERATOR = re.compile(_AT_OPERATOR + r"(?:Scan )?(In-memory table|[A-Za-z]\w*)")
 """A line of a plan up to the end of its operator's name."""
@@ -59,6 +61,17 @@ _UNKNOWN = (
     ),
 )
 _COSTLY = (("is the result of a shuffle, which is costly", r"Exchange|Join|Window"),)
+
+
+def with_results(logical: str, physical: str) -> str:
+    r"""Return a physical plan's text and the group-bys of the logical one: only there stands what is made of results.
+
+    >>> print(with_results("Aggregate [k#1], [k#1, rand(7) AS r#2]\n+- Relation t", "HashAggregate(keys=[k#1])"))
+    HashAggregate(keys=[k#1])
+    Aggregate [k#1], [k#1, rand(7) AS r#2]
+    """
+    lines = (line.lstrip(" :+-") for line in _uncached(logical).splitlines())
+    return "\n".join((physical.rstrip("\n"), *(line for line in lines if line.startswith(_RESULTS))))
 
 
 def top_join(physical: str) -> str | None:
@@ -94,7 +107,25 @@ def unsafe_to_read_twice(physical: str) -> str | None:
     text = _uncached(physical)
     if not text.strip():
         return "has a plan that cannot be seen"
-    return _operator(_UNSAFE, text) or next((why for why, calls in _UNSAFE_CALLS if re.search(calls, text)), None)
+    return _operator(_UNSAFE, text) or _called(_UNSAFE_CALLS, text)
+
+
+def is_random(physical: str) -> str | None:
+    """Return why two plans of this text would draw other values, if nobody gave them a seed, or None.
+
+    >>> is_random("Project [rand(7) AS r#1]"), is_random("Project [monotonically_increasing_id() AS n#1L]")
+    ('holds random values', None)
+    """
+    return _called(_RANDOM, _uncached(physical))
+
+
+def is_changing(physical: str) -> str | None:
+    """Return why values may be others when a task runs again, or None; Python is trusted.
+
+    >>> is_changing("Project [monotonically_increasing_id() AS n#1L]"), is_changing("Project [f(v#1)#2 AS n#1L]")
+    ('holds positions of rows', None)
+    """
+    return depends_on_order(physical) or _called(_CHANGING, _uncached(physical))
 
 
 def depends_on_order(physical: str) -> str | None:
@@ -103,8 +134,8 @@ def depends_on_order(physical: str) -> str | None:
     >>> depends_on_order("HashAggregate(keys=[k#1], functions=[first(v#2, false)])")
     'holds the first of several values, or another one that depends on the order of rows'
     """
-    text = _RANK.sub("", _uncached(physical))
-    return next((why for why, calls in _BY_ORDER if re.search(calls, text)), None)
+    lines = (line for line in _uncached(physical).splitlines() if not line.startswith(_RESULTS))
+    return _called(_BY_ORDER, _RANK.sub("", "\n".join(lines)))  # of group-bys the physical plan says more
 
 
 def against_reading_twice(physical: str) -> str | None:
@@ -225,6 +256,11 @@ def _operator(reasons: tuple[tuple[str, str], ...], text: str) -> str | None:
     """Return the first reason whose pattern is found in the name of an operator."""
     names = operators(text)
     return next((reason for reason, pattern in reasons if any(re.search(pattern, name) for name in names)), None)
+
+
+def _called(reasons: tuple[tuple[str, str], ...], text: str) -> str | None:
+    """Return the first reason whose pattern is found anywhere in a plan."""
+    return next((reason for reason, pattern in reasons if re.search(pattern, text)), None)
 
 
 def _uncached(physical: str) -> str:

@@ -10,26 +10,28 @@ from functools import cached_property
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from skewkit.spark.compat import explained, explained_whole
+from skewkit.spark.compat import explained, explained_whole, is_connect
 from skewkit.spark.gathered import grouped_by, placed_by
 from skewkit.spark.keys import quoted
 from skewkit.spark.physical import (
     against_reading_twice,
     depends_on_order,
+    is_changing,
     is_computed,
     is_cut,
     is_of_cache,
     is_of_parquet,
     is_parsed,
     is_positioned,
+    is_random,
     is_simple,
     of_unknown,
     unsafe_to_read_twice,
+    with_results,
 )
 from skewkit.spark.size import guess_rows, rows_are_counted
 
 _NAMED = re.compile(r"Column<'[\w.`]+'>")
-"""A column that is only named, and is as steady as the frame."""
 
 
 @dataclass(frozen=True)
@@ -87,8 +89,8 @@ class Seen:
         >>> Seen(firsts).varying([F.col("k")]), Seen(firsts).varying([F.col("v")])
         (None, 'holds the first of several values, or another one that depends on the order of rows')
         """
-        stored = all(_NAMED.fullmatch(str(column)) for column in columns)
-        return None if stored and self._steady else _why_not_again(self._of(columns))
+        steady = not columns or (self._steady and _only_named(columns))
+        return None if steady else _why_not_again(self._of(columns))
 
     @property
     def of_unknown(self) -> str | None:
@@ -97,10 +99,19 @@ class Seen:
 
     def unsteady(self, columns: Sequence[Column]) -> str | None:
         """Return why these columns may have other values when a task runs again, or None; Python is trusted."""
-        if self._steady and all(_NAMED.fullmatch(str(column)) for column in columns):
+        if self._steady and _only_named(columns):
             return None
         physical = self._of(columns)
-        return depends_on_order(physical) if physical.strip() else unsafe_to_read_twice(physical)
+        return is_changing(physical) if physical.strip() else unsafe_to_read_twice(physical)
+
+    def drawn_twice(self, columns: Sequence[Column] = ()) -> str | None:
+        """Return why a plan that holds the frame and these columns in two places would draw values in each, or None.
+
+        A classic session draws a seed when a frame is made; Connect draws one for every place, when it runs.
+        """
+        if not is_connect(self.frame):
+            return None
+        return is_random(self._whole if _only_named(columns) else self._of([F.col("*"), *columns]))
 
     def steady(self, names: Sequence[str], most: int) -> list[str]:
         """Return the first `most` of these columns that are stored and not computed, and the same each time.
@@ -180,7 +191,13 @@ class Seen:
 
 
 def _physical(text: str) -> str:
-    return text.rpartition("== Physical Plan ==")[2]
+    logical, _, physical = text.rpartition("== Physical Plan ==")
+    return with_results(logical, physical) if physical.strip() else physical
+
+
+def _only_named(columns: Sequence[Column]) -> bool:
+    """Return whether these are columns of the frame by name, and as steady as it is."""
+    return all(_NAMED.fullmatch(str(column)) for column in columns)
 
 
 def _why_not_again(physical: str) -> str | None:

@@ -532,3 +532,41 @@ def test_rows_are_salted_by_the_values_of_which_there_are_most(spark, monkeypatc
     for aggregates in (exprs, exprs[::-1]):
         check(df, ["k"], *aggregates)
     assert salts == [["Column<'many'>"]] * 2
+
+
+@pytest.mark.connect
+@pytest.mark.parametrize("by", ["column", "key"])
+def test_random_keys_are_drawn_once(spark, by):
+    """Connect draws a seed for every place of a plan that holds `rand()`; cold and hot rows are of two places."""
+    drawn = "if(rand() < 0.6, 0, 1 + int(rand() * 50))"
+    df = spark.range(4000).selectExpr("id AS v", *([f"{drawn} AS k"] if by == "column" else []))
+    grouped = skew_groupby(df, "k" if by == "column" else F.expr(drawn).alias("k"), strategy="wrap", partitions=4)
+    rows = grouped.agg(F.collect_list("v").alias("vs")).collect()
+    assert sorted(v for row in rows for v in row.vs) == list(range(4000))
+    found = grouped.applyInPandas(lambda f: f[["v"]], "v bigint", merge=lambda parts: parts)
+    assert sorted(row.v for row in found.collect()) == list(range(4000))
+
+
+def test_values_that_may_change_cut_nothing(spark):
+    """Positions and draws behind a shuffle depend on the order in which its blocks arrive."""
+    df = spark.range(300).selectExpr(f"{HOT} AS k", "id AS v").repartition(5)
+    for value in (F.monotonically_increasing_id(), F.rand(3)):
+        ours = skew_groupby(df.withColumn("x", value), "k", strategy="wrap", partitions=3)
+        assert "native: parts are cut by values" in explain(ours.agg(F.size(F.collect_set("x"))))
+
+
+@pytest.mark.connect
+def test_sums_of_no_column_are_the_keys(facts):
+    texts = facts.select("k", "s")
+    for name in ("sum", "avg", "min", "max", "mean"):
+        assert_same_rows(getattr(skew_groupby(texts, "k"), name)(), getattr(texts.groupBy("k"), name)())
+
+
+def test_a_sketch_that_is_a_struct_is_never_null(facts):
+    accumulate = F.expr("approx_top_k_accumulate(v, 50) AS s")
+    try:
+        plain = facts.groupBy("k").agg(F.collect_list("v").alias("vs"), accumulate)
+    except PySparkException:
+        pytest.skip("approx_top_k_accumulate came with Spark 4.1")
+    ours = skew_groupby(facts, "k", strategy="wrap", partitions=3).agg(F.collect_list("v").alias("vs"), accumulate)
+    assert ours.schema == plain.schema

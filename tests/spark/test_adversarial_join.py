@@ -920,3 +920,43 @@ def test_who_cancels_the_profile_s_job_wants_no_other_job(spark):
         with pytest.raises(Exception, match=r"(?i)cancelled"):
             skew_join(rows, spark.range(50).toDF("k"), "k", partitions=4)
         thread.join()
+
+
+def test_what_a_group_by_computes_is_neither_salt_nor_steady(spark):
+    """EXPLAIN shows what is made of the results of a group-by in the logical plan only."""
+    grouped = spark.range(4000).selectExpr("if(id % 3 < 2, 0, id % 50) AS k", "id % 400 AS g", "id AS v")
+    left = grouped.groupBy("k", "g").agg((F.lit(1) / (F.max("v") - 3999)).alias("bad"), F.sum("v").alias("s"))
+    dims = spark.range(50).selectExpr("id AS k", "id AS w")
+    check(left, dims, "k", pick=lambda joined: joined.select("k", "s", "w"))  # nobody asks for `bad`, which fails
+    assert {"bad", "s"}.isdisjoint(Seen(left).steady(left.columns, 9))
+    for value in (F.rand(), F.floor(F.rand() * 4), F.expr("uuid()"), F.monotonically_increasing_id()):
+        changing = grouped.groupBy("k", "g").count().withColumn("r", value)
+        assert Seen(changing).varying([F.col("r")]) is not None
+        assert "r" not in Seen(changing).steady(changing.columns, 9)
+    assert Seen(left).varying([F.col("s")]) is None
+
+
+def test_a_float_cast_in_the_condition_and_one_in_the_frame(spark):
+    """Plain Spark makes of two casts in a condition one, which loses no digit."""
+    left = spark.range(16777217, 16777817).selectExpr("id AS a", "id AS v")
+    right = spark.range(16777217, 16777267).selectExpr("double(id) AS d", "id AS w")
+    for strategy in TREATED:
+        check(left, right, left["a"].cast("float") == right["d"], "inner", strategy)
+    stored = left.select(F.col("a").cast("float").alias("a"), "v")
+    check(stored, right, stored["a"] == right["d"], "inner")
+
+
+@pytest.mark.parametrize("how", ["left", "right", "full"])
+def test_nulls_that_a_profile_of_another_day_has_not_are_spread(spark, how):
+    def rows(name):
+        return spark.range(0, 4000, 1, 4).selectExpr("if(id % 2 = 0, NULL, id % 50) AS k", f"id AS {name}")
+
+    left, right = rows("v"), rows("w")
+    profiles = [skew_profile(f.where("k IS NOT NULL"), "k", partitions=4) for f in (left, right)]
+    given = {"left_profile": profiles[0], "right_profile": profiles[1]}
+    joined = skew_join(left, right, "k", how, strategy="salt", partitions=4, **given)
+    alone = joined.where("v IS NULL OR w IS NULL").select(F.spark_partition_id().alias("p")).groupBy("p").count()
+    spread = [row["count"] for row in alone.collect()]
+    assert len(spread) == 4
+    assert max(spread) < 1.5 * sum(spread) / 4
+    check(left, right, "k", how, **given)

@@ -466,3 +466,54 @@ def test_hints_that_are_other_names_of_iterators(spark, skewed):
     plain = df.groupBy("k").applyInPandas(size, "n bigint")
     ours = skewkit.skew_groupby(df, "k", strategy="wrap", partitions=4).applyInPandas(size, "n bigint")
     assert_same_rows(ours, plain)
+
+
+@pytest.mark.connect
+def test_the_time_zone_is_that_of_the_run(spark):
+    df = spark.range(400).selectExpr("if(id % 4 < 3, 0, id) AS k", "timestamp_seconds(id * 5000) AS t")
+    found = []
+    for ours in (True, False):
+        with conf(spark, "spark.sql.session.timeZone", "UTC"):
+            grouped = skewkit.skew_groupby(df, "k", strategy="wrap", partitions=3) if ours else df.groupBy("k")
+            merge = {"merge": lambda parts: parts} if ours else {}
+            result = grouped.applyInPandas(
+                lambda f: f.assign(hour=f["t"].dt.hour)[["k", "t", "hour"]], "k bigint, t timestamp, hour int", **merge
+            ).selectExpr("k", "unix_seconds(t) AS t", "hour")
+            result.schema  # noqa: B018
+        with conf(spark, "spark.sql.session.timeZone", "Asia/Tokyo"):
+            found.append(sorted(map(tuple, result.collect())))
+    assert found[0] == found[1]
+
+
+def test_a_trial_counts_nothing(spark, skewed, connect):
+    if connect:
+        pytest.skip("Connect has no accumulators")
+    seen = spark.sparkContext.accumulator(0)
+
+    def function(frame):
+        seen.add(len(frame))
+        return frame[["k"]].head(1)
+
+    df = skewed(rows=500)
+    ours = skewkit.skew_groupby(df, "k", strategy="wrap", partitions=3).applyInPandas(
+        function, "k bigint", merge=lambda parts: parts.head(1)
+    )
+    assert seen.value == 0
+    ours.collect()
+    assert seen.value == 500
+
+
+def test_orders_by_which_nothing_can_be_cut(spark, skewed):
+    grouped = skewkit.skew_groupby(skewed(rows=500), "k", strategy="wrap", partitions=3)
+    given = {"func": lambda f: f[["k"]].head(1), "schema": "k bigint", "merge": lambda parts: parts.head(1)}
+    with pytest.raises(ArgumentError, match="does not support ordering on type"):
+        grouped.applyInPandas(order_by=F.expr("make_interval(0, 0, 0, int(v))"), **given)
+    for order, why in (
+        (F.rand(), "holds random values"),
+        (F.expr("s COLLATE UTF8_LCASE"), "the order has a collation"),
+    ):
+        if "COLLATE" in str(order) and VERSION < (4, 0):
+            continue
+        ours = grouped.applyInPandas(order_by=order, **given)
+        assert "native" in skewkit.explain(ours)
+        assert why in skewkit.explain(ours)

@@ -1,0 +1,54 @@
+"""Joins of frames made of one another, whose columns are the very same ones."""
+
+import pytest
+from pyspark.sql import functions as F
+
+from skewkit import explain, skew_join
+from skewkit.testing import assert_same_rows
+
+HOT = "if(id % 3 < 2, 0, id % 40)"
+KINDS = ["inner", "left", "right", "full", "semi", "anti"]
+
+
+def check(left, right, on, how, strategy="salt"):
+    """Compare with plain Spark, and return what is said of the join."""
+    plain, ours = left.join(right, on, how), skew_join(left, right, on, how, strategy=strategy, partitions=4)
+    assert_same_rows(ours, plain)
+    return explain(ours)
+
+
+@pytest.mark.connect
+@pytest.mark.every(3)
+@pytest.mark.parametrize("how", KINDS)
+def test_a_condition_of_both_frames_that_one_could_compute(spark, how):
+    """`right` has a `ts`, too, of which plain Spark does not speak here."""
+    base = spark.range(600).selectExpr(f"{HOT} AS user", "id AS ts")
+    left = base.where("ts >= 0")
+    right = base.where("ts < 60").select(F.col("user").alias("u2"), "ts", (F.col("ts") + 10).alias("until"))
+    on = (left["user"] == right["u2"]) & (left["ts"] < right["until"])
+    check(left, right, on, how, "auto")
+    if how in ("inner", "left") and left.join(right, on, how).schema == skew_join(left, right, on, how).schema:
+        assert left.join(right, on).count() < left.join(right, left["user"] == right["u2"]).count()
+
+
+@pytest.mark.connect
+@pytest.mark.every(3)
+@pytest.mark.parametrize("how", KINDS)
+def test_the_row_with_the_maximum_of_its_group(spark, how, connect):
+    df = spark.range(800).selectExpr("id % 50 AS k", "if(id % 3 < 2, 0, id % 97) AS t", "id AS v")
+    best = df.groupBy("k").agg(F.max("t").alias("m"))
+    check(df, best, [df["k"] == best["k"], df["t"] == best["m"]], how, "auto")
+    if connect:  # a classic session cannot tell whose `k` is meant
+        check(df, best, [df["k"] > 5, df["t"] == best["m"]], how, "auto")
+
+
+@pytest.mark.connect
+@pytest.mark.parametrize("how", ["left", "right", "full"])
+def test_keys_of_a_frame_that_both_read(spark, how):
+    """The right columns get new ids in a join, by which its copies have to be asked for."""
+    base = spark.range(800).selectExpr("if(id % 3 < 2, 0, id % 50) AS a", "id % 60 AS b", "id AS v")
+    left, right = base.select("a", "v"), base.where("v < 60").select("b", "v")
+    said = check(left, right, left["a"] == right["b"], how)
+    assert "strategy   salt" in said
+    check(left, right, left["a"] + 1 == right["b"] + 1, how)
+    check(left, right, left["a"].eqNullSafe(right["b"]), how)
