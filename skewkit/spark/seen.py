@@ -124,11 +124,14 @@ class Seen:
         stored = [name for name in names if not is_computed(physical, name)]
         if _why_not_again(physical) is None:
             return stored[:most]
-        found: list[str] = []
-        for name in stored:
-            if len(found) < most and self.varying([columns[name]]) is None:
-                found.append(name)
-        return found
+        found, parts = list[str](), [stored]
+        while parts and len(found) < most:  # each question is a plan: halves of what is not steady as a whole
+            part = parts.pop()
+            if part and self.varying([columns[name] for name in part]) is None:
+                found += part
+            elif len(part) > 1:
+                parts += [part[len(part) // 2 :], part[: len(part) // 2]]
+        return found[:most]
 
     @cached_property
     def _steady(self) -> bool:

@@ -204,3 +204,15 @@ def test_what_is_cached_stays_cached(spark, skewed, tmp_path, kind):
     for by in (skewkit.skew_join(df, df.alias("b"), "id", strategy="salt", partitions=2), df.select("id")):
         assert "InMemoryTableScan" in explained(by, "EXTENDED")
     df.unpersist()
+
+
+def test_few_questions_find_the_steady_columns_of_many(spark, monkeypatch):
+    names = [f"c{i}" for i in range(24)]
+    wide = spark.range(9).selectExpr("id % 2 AS k", *(f"id AS {name}" for name in names[:-1]), "rand() AS c23")
+    seen, asked = Seen(wide), []
+    varying = Seen.varying
+    monkeypatch.setattr(Seen, "varying", lambda self, columns: asked.append(columns) or varying(self, columns))
+    assert seen.steady(names, 8) == names[:8]
+    assert len(asked) <= 3
+    assert seen.steady(names[12:], 24) == names[12:-1]
+    assert len(asked) <= 12
