@@ -247,7 +247,9 @@ def test_keys_of_different_types_are_compared_as_spark_does(spark, skewed, types
         a, b = TYPES[types]
         left = skewed(600, tail=40).selectExpr(f"{a} k", "v")
         right = skewed(150, tail=40).selectExpr(f"{b} k", "v w")
-        on = "k" if how == "full" else left["k"] == right["k"]
+        # Without ANSI mode plain Spark compares a text with a flag, but has no column of both.
+        by_name = how == "full" and (ansi == "true" or types != "string and boolean")
+        on = "k" if by_name else left["k"] == right["k"]
         joined = skewkit.skew_join(left, right, on, how, strategy="salt", partitions=4)
         assert_same_rows(joined, left.join(right, on, how))
 
