@@ -117,10 +117,10 @@ def _why_whole(group: Grouping, by: OrderBy | None) -> str | None:
     if by is not None:
         if by.collated:
             return "the order has a collation, under which different strings tie"
-        varying = group.seen.varying(by.columns)
-        if varying is not None:
-            return f"sub-groups are ranges of an order that may be another when a task runs again: it {varying}"
-    return group.drawn_twice([] if by is None else by.columns)
+        moving = group.seen.moving(by.columns)
+        if moving is not None:
+            return f"sub-groups are ranges of an order that may be another when a task runs again: it {moving}"
+    return group.drawn_twice([] if by is None else by.columns, whole=True)
 
 
 def _in_parts(group: Grouping, found: Found, choice: Choice, plan: KeyPlan, task: GroupMap) -> DataFrame:

@@ -40,9 +40,9 @@ class Grouping:
         """The frame as EXPLAIN shows it, asked once."""
         return Seen(self.df)
 
-    def drawn_twice(self, columns: Sequence[Column]) -> str | None:
+    def drawn_twice(self, columns: Sequence[Column], *, whole: bool = False) -> str | None:
         """Return why nothing may be cut, as cold and hot rows would be of two draws, or None."""
-        drawn = self.seen.drawn_twice([*self.keys.columns, *columns])
+        drawn = self.seen.drawn_twice([*self.keys.columns, *columns], whole=whole)
         return None if drawn is None else f"cold and hot rows would be of two draws: the frame {drawn}; cache() it"
 
     def salt(self, first: Sequence[Column] = ()) -> Column:

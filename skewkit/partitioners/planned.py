@@ -103,12 +103,14 @@ class Planned(Partitioner):
             source._due = math.inf
 
     def _sent(self) -> int:
-        """Return the messages of all sources."""
-        return sum(source.messages for source in self._sources)
+        """Return the messages of all sources that learn."""
+        return sum(source.messages for source in self._sources if source._due < math.inf)
 
     def _share(self, other: Planned) -> None:
-        self._sources = other._sources
-        self._sources.append(self)
+        if self._sources is not other._sources:
+            self._sources.remove(self)
+            self._sources = other._sources
+            self._sources.append(self)
 
     @property
     def alone(self) -> float:

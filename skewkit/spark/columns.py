@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -146,6 +146,58 @@ def read_literal(column: Column) -> tuple[Any] | None:
         return (node.value(),) if java_kind(node) == "Literal" else None
     except Exception:
         return None
+
+
+def references(column: Column) -> list[Column] | None:
+    """Return what a Column says of columns of certain frames, such as `df["k"]`; None where that cannot be seen.
+
+    Names such as `F.col("k")` are left out: Spark itself refuses those that two joined frames have.
+    """
+    try:
+        return list(_connect_references(column) if is_connect(column) else _classic_references(column))
+    except Exception:
+        return None
+
+
+def _connect_references(column: Any) -> Iterator[Column]:
+    steps = [column._expr]
+    while steps:
+        step = steps.pop()
+        if getattr(step, "_plan_id", None) is not None:
+            yield type(column)(step)
+        steps.extend(step.children)
+
+
+def _classic_references(column: Any) -> Iterator[Column]:
+    make: Any = type(column)
+    if VERSION < (4, 0):
+        expression = column._jc.expr()
+        parts = [expression.children().apply(i) for i in range(expression.children().size())]
+        for part in parts:
+            yield from _classic_references(make(java_column(part)))
+        if not parts and expression.references().size():
+            yield column
+        return
+    node = java_node(column)
+    if java_kind(node) == "LambdaFunction":
+        yield from _classic_references(make(java_column(node.function())))
+        return
+    if java_kind(node) != "ExpressionColumnNode":
+        found = node_of(column)
+        if found.kind == "other":
+            raise ValueError(f"{column} cannot be looked into")
+        for child in found.children:
+            yield from _classic_references(child)
+        return
+    expression = node.expression()
+    parts = [expression.children().apply(i) for i in range(expression.children().size())]
+    if parts and all(java_kind(part) == "ColumnNodeExpression" for part in parts):  # a Python UDF
+        for part in parts:
+            yield from _classic_references(make(java_column(part.productElement(0))))
+    elif expression.references().size() == 1:
+        yield column
+    else:
+        raise ValueError(f"{column} cannot be looked into")
 
 
 def _connect_sorting(column: Any) -> Sorting | None:

@@ -44,6 +44,8 @@ class Keys:
     """Whether the keys fail where they have other types when the frame runs."""
     bare: tuple[str, ...] = ()
     """The names of those keys that are columns of the frame as they are, without a cast."""
+    computed_here: tuple[str, ...] = ()
+    """The names of those keys that are computed, and no columns of the frame nor fields of one."""
 
     @property
     def hash(self) -> Column:
@@ -73,7 +75,7 @@ class Keys:
     def cast(self, types: Sequence[str]) -> Keys:
         """Return the keys cast to other types, where they differ."""
         pairs = zip(self.columns, self.types, types, strict=True)
-        stored = [name in self.bare for name in self.names]
+        stored = [name not in self.computed_here for name in self.names]
         columns = (
             c if old == new else _cast(c, old, new, stored=as_is)
             for (c, old, new), as_is in zip(pairs, stored, strict=True)
@@ -95,6 +97,7 @@ class Keys:
             types=self.given or self.types,
             computed=False,
             bare=tuple(names),
+            computed_here=(),
         )
         plain = plain.pin() if self.pinned else plain
         return plain.cast(self.types) if self.given else plain
@@ -141,7 +144,9 @@ def find_keys(df: DataFrame, keys: Sequence[KeyLike], *, what: str = "key", lite
     if any(_SESSION.search(str(key)) for key in keys if not isinstance(key, str)):
         native = "Spark makes sessions of rows while it groups them"
     names = tuple(schema.names)
-    return Keys(columns, names, tuple(types), native, _padded(schema), computed, bare=_bare(columns, names))
+    bare = _bare(columns, names)
+    calls = (n for n, c in zip(names, columns, strict=True) if n not in bare and re.search(r"\(|::", str(c)))
+    return Keys(columns, names, tuple(types), native, _padded(schema), computed, bare=bare, computed_here=tuple(calls))
 
 
 def _bare(columns: Sequence[Column], names: Sequence[str]) -> tuple[str, ...]:

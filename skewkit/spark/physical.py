@@ -42,7 +42,7 @@ _BY_ORDER = (
 _RANK = re.compile(r"\b(?:dense_|percent_)?rank\((?:(?! AS ).)* AS ")
 """Ranks have a frame of rows, but are the same for rows that tie."""
 _RESULTS = "Aggregate ["
-_NEVER_FAILS = re.compile(r"\b(?:max|min|count)\([^()]*\) AS ")
+_NEVER_FAILS = re.compile(r"(\[|, )(?:max|min)\(([^(),\[\]]+#\d+L?)\)(?= AS )")
 _AT_OPERATOR = r"^[\s:+|-]*(?:\*\(\d+\) )?"
 OPERATOR = re.compile(_AT_OPERATOR + r"(?:Scan )?(In-memory table|[A-Za-z]\w*)")
 """A line of a plan up to the end of its operator's name."""
@@ -70,11 +70,11 @@ def with_results(logical: str, physical: str) -> str:
     >>> print(with_results("Aggregate [k#1], [k#1, rand(7) AS r#2]\n+- Relation t", "HashAggregate(keys=[k#1])"))
     HashAggregate(keys=[k#1])
     Aggregate [k#1], [k#1, rand(7) AS r#2]
-    >>> with_results("Aggregate [k#1], [k#1, max(v#2L) AS v#3L]", "")  # which never fails, as if it were stored
-    '\nAggregate [k#1], [k#1, v#3L]'
+    >>> with_results("Aggregate [k#1], [k#1, max(v#2L) AS w#3L]", "")  # as good as another name: it never fails
+    '\nAggregate [k#1], [k#1, v#2L AS w#3L]'
     """
     lines = (line.lstrip(" :+-") for line in _uncached(logical).splitlines())
-    results = (_NEVER_FAILS.sub("", line) for line in lines if line.startswith(_RESULTS))
+    results = (_NEVER_FAILS.sub(r"\1\2", line) for line in lines if line.startswith(_RESULTS))
     return "\n".join((physical.rstrip("\n"), *results))
 
 

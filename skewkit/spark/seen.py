@@ -102,16 +102,39 @@ class Seen:
         if self._steady and _only_named(columns):
             return None
         physical = self._of(columns)
-        return is_changing(physical) if physical.strip() else unsafe_to_read_twice(physical)
+        if not physical.strip():
+            return unsafe_to_read_twice(physical)
+        # Draws and positions are the same again where the rows come in the same order.
+        return depends_on_order(physical) if is_positioned(physical) else is_changing(physical)
 
-    def drawn_twice(self, columns: Sequence[Column] = ()) -> str | None:
-        """Return why a plan that holds the frame and these columns in two places would draw values in each, or None.
+    def moving(self, columns: Sequence[Column]) -> str | None:
+        """Return why rows may be elsewhere along these columns when a task runs again, or None.
 
-        A classic session draws a seed when a frame is made; Connect draws one for every place, when it runs.
+        What is stored moves no row, whatever else the frame computes.
+
+        >>> rows = spark.range(9).selectExpr("id % 2 AS k", "id AS v", "1D AS d")
+        >>> sums = rows.groupBy("k", "v").agg(F.sum("d").alias("s"))
+        >>> Seen(sums).moving([F.col("v")]), Seen(sums).moving([F.col("s")])
+        (None, 'sums floating-point numbers, whose last digits depend on the order of rows')
+        """
+        if not columns or (self._steady and _only_named(columns)):
+            return None
+        physical = self._of(columns)
+        moved = [c for c in columns if not _only_named([c]) or is_computed(physical, _name(c))]
+        return self.unsteady(moved) if moved else None
+
+    def drawn_twice(self, columns: Sequence[Column], *, whole: bool = False) -> str | None:
+        """Return why a plan that computes these columns of the frame in two places would draw values in each, or None.
+
+        A classic session draws a seed when a frame is made; Connect draws one for every place, when it runs. `whole`
+        says that all columns of the frame are computed there.
         """
         if not is_connect(self.frame):
             return None
-        return is_random(self._whole if _only_named(columns) else self._of([F.col("*"), *columns]))
+        in_columns = is_random("\n".join(map(str, columns)))
+        if in_columns or whole or is_random(self._whole) is None:
+            return in_columns or is_random(self._whole)
+        return is_random(self._of(columns))
 
     def steady(self, names: Sequence[str], most: int) -> list[str]:
         """Return the first `most` of these columns that are stored and not computed, and the same each time.
@@ -125,6 +148,8 @@ class Seen:
         if _why_not_again(physical) is None:
             return stored[:most]
         found, parts = list[str](), [stored]
+        if self.varying([F.lit(1)]) is not None:
+            return []
         while parts and len(found) < most:  # each question is a plan: halves of what is not steady as a whole
             part = parts.pop()
             if part and self.varying([columns[name] for name in part]) is None:
@@ -201,6 +226,11 @@ def _physical(text: str) -> str:
 def _only_named(columns: Sequence[Column]) -> bool:
     """Return whether these are columns of the frame by name, and as steady as it is."""
     return all(_NAMED.fullmatch(str(column)) for column in columns)
+
+
+def _name(column: Column) -> str:
+    """Return the last part of a name."""
+    return str(column)[len("Column<'") : -len("'>")].replace("`", "").rpartition(".")[2]
 
 
 def _why_not_again(physical: str) -> str | None:

@@ -929,6 +929,8 @@ def test_what_a_group_by_computes_is_neither_salt_nor_steady(spark):
     dims = spark.range(50).selectExpr("id AS k", "id AS w")
     check(left, dims, "k", pick=lambda joined: joined.select("k", "s", "w"))  # nobody asks for `bad`, which fails
     assert {"bad", "s"}.isdisjoint(Seen(left).steady(left.columns, 9))
+    inner = grouped.withColumn("x", F.lit(1) / (F.col("v") - 3999)).groupBy("k", "g").agg(F.max("x").alias("worst"))
+    check(inner, dims, "k", pick=lambda joined: joined.select("k", "g", "w"))
     for value in (F.rand(), F.floor(F.rand() * 4), F.expr("uuid()"), F.monotonically_increasing_id()):
         changing = grouped.groupBy("k", "g").count().withColumn("r", value)
         assert Seen(changing).varying([F.col("r")]) is not None
@@ -943,7 +945,9 @@ def test_a_float_cast_in_the_condition_and_one_in_the_frame(spark):
     for strategy in TREATED:
         check(left, right, left["a"].cast("float") == right["d"], "inner", strategy)
     stored = left.select(F.col("a").cast("float").alias("a"), "v")
-    check(stored, right, stored["a"] == right["d"], "inner")
+    for strategy in TREATED:
+        check(stored, right, stored["a"] == right["d"], "inner", strategy)
+        check(stored.alias("l"), right.alias("r"), F.col("l.a") == F.col("r.d"), "inner", strategy)
 
 
 @pytest.mark.parametrize("how", ["left", "right", "full"])

@@ -52,3 +52,14 @@ def test_keys_of_a_frame_that_both_read(spark, how):
     assert "strategy   salt" in said
     check(left, right, left["a"] + 1 == right["b"] + 1, how)
     check(left, right, left["a"].eqNullSafe(right["b"]), how)
+
+
+def test_a_key_of_the_left_frame_that_the_right_one_has_in_part(spark):
+    """Spark takes `user` for the left frame's; and a Python UDF of both frames is of neither."""
+    base = spark.range(600).selectExpr(f"{HOT} AS user", "id AS ts")
+    left = base.where("ts >= 0")
+    right = base.where("ts < 60").select("user", (F.col("user") * 100).alias("key"))
+    check(left, right, left["user"] * 100 + left["ts"] * 0 == right["key"], "inner")
+    later = F.udf(lambda ts, until: ts < until, "boolean")
+    right = base.where("ts < 60").select(F.col("user").alias("u2"), "ts", (F.col("ts") + 10).alias("until"))
+    check(left, right, (left["user"] == right["u2"]) & later(left["ts"], right["until"]), "inner", "auto")
