@@ -270,3 +270,18 @@ def test_drift_ranks_the_keys_anew_in_every_period():
 def test_streams_refuse_nonsense(call):
     with pytest.raises(ArgumentError):
         call()
+
+
+def test_a_source_that_was_fitted_is_not_among_those_that_learn():
+    stream = streams.zipf(6000, 500, 0.8, seed=1)
+    fitted, learning = (PARTITIONERS["dkg"](workers=5) for _ in range(2))
+    learning.share_workers(fitted)
+    learning.share_workers(fitted)  # once is enough
+    places = fitted.fit(["a", "b"], weights=[3, 1]).route_many(stream)
+    assert (
+        learning.route_many(stream[:1000]).tolist() == PARTITIONERS["dkg"](workers=5).route_many(stream[:1000]).tolist()
+    )
+    assert (learning.plans, learning.messages, fitted.plans) == (0, 1000, 1)
+    learning.route("one more")
+    assert (learning.plans, fitted.plans) == (1, 1)
+    assert fitted.route_many(stream).tolist() == places.tolist()
