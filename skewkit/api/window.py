@@ -196,13 +196,13 @@ class SkewWindow:
         read = self._splits(functions)
         if isinstance(read, str):
             return plain, self._choice("native", read)
-        unsafe = self._seen.unsafe_again
+        if self._seen.unsafe_again is not None:
+            why = f"blocks read the frame more than once, and it {self._seen.unsafe_again}: cache() it to have it cut"
+            return plain, self._choice("native", why)
         moving = self._seen.moving(self._by.columns)
         moving = moving or self._seen.drawn_twice([*self._keys.columns, *self._by.columns, *functions.values()])
-        if unsafe is not None or moving is not None:
-            why = f"blocks read the frame more than once, and it {unsafe}: cache() it to have it cut"
-            if unsafe is None:
-                why = f"rows may be in other blocks when a task runs again, as the order or a function {moving}"
+        if moving is not None:
+            why = f"rows may be in other blocks when a task runs again, as the order or a function {moving}"
             return plain, self._choice("native", why)
         choice, plan = self._decide()
         if plan is None:

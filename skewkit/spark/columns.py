@@ -171,33 +171,33 @@ def _connect_references(column: Any) -> Iterator[Column]:
 def _classic_references(column: Any) -> Iterator[Column]:
     make: Any = type(column)
     if VERSION < (4, 0):
-        expression = column._jc.expr()
-        parts = [expression.children().apply(i) for i in range(expression.children().size())]
-        for part in parts:
-            yield from _classic_references(make(java_column(part)))
-        if not parts and expression.references().size():
-            yield column
+        yield from _expression_references(column._jc.expr(), lambda expression: make(java_column(expression)))
         return
     node = java_node(column)
-    if java_kind(node) == "LambdaFunction":
+    kind, found = java_kind(node), node_of(column)
+    if kind == "LambdaFunction":
         yield from _classic_references(make(java_column(node.function())))
-        return
-    if java_kind(node) != "ExpressionColumnNode":
-        found = node_of(column)
-        if found.kind == "other":
-            raise ValueError(f"{column} cannot be looked into")
+    elif kind == "ExpressionColumnNode":
+        again = lambda expression: make(java_column(node.copy(expression, node.origin())))  # noqa: E731
+        yield from _expression_references(node.expression(), again)
+    elif found.kind == "other":
+        raise ValueError(f"{column} cannot be looked into")
+    else:
         for child in found.children:
             yield from _classic_references(child)
+
+
+def _expression_references(expression: Any, column_of: Callable[[Any], Column]) -> Iterator[Column]:
+    """Yield what an expression of Spark's own refers to; the arguments of a Python UDF may be Columns' nodes."""
+    if java_kind(expression) == "ColumnNodeExpression":
+        node = column_of(expression)
+        yield from _classic_references(type(node)(java_column(expression.productElement(0))))
         return
-    expression = node.expression()
-    parts = [expression.children().apply(i) for i in range(expression.children().size())]
-    if parts and all(java_kind(part) == "ColumnNodeExpression" for part in parts):  # a Python UDF
-        for part in parts:
-            yield from _classic_references(make(java_column(part.productElement(0))))
-    elif expression.references().size() == 1:
-        yield column
-    else:
-        raise ValueError(f"{column} cannot be looked into")
+    children = [expression.children().apply(i) for i in range(expression.children().size())]
+    for child in children:
+        yield from _expression_references(child, column_of)
+    if not children and expression.references().size():
+        yield column_of(expression)
 
 
 def _connect_sorting(column: Any) -> Sorting | None:

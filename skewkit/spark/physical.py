@@ -14,9 +14,10 @@ _UNSAFE = (
     ("is computed by Python, which may return something else the second time", r"Python|InPandas|InArrow"),
 )
 _RANDOM = (("holds random values", r"\b(rand|randn|random|uuid|shuffle|randstr|uniform)\("),)
+_JAVA = (("calls Java, which may return something else the second time", r"\b(try_)?reflect\(|\bjava_method\("),)
 _CHANGING = (
     *_RANDOM,
-    ("calls Java, which may return something else the second time", r"\b(try_)?reflect\(|\bjava_method\("),
+    *_JAVA,
     (
         "holds positions of rows",
         rf"(?i)(?<!{SALT}, )\b(monotonically_increasing_id|spark_partition_id)\((?!\) >= 0\))",
@@ -124,12 +125,13 @@ def is_random(physical: str) -> str | None:
 
 
 def is_changing(physical: str) -> str | None:
-    """Return why values may be others when a task runs again, or None; Python is trusted.
+    r"""Return why values may be others when a task runs again, or None; Python is trusted.
 
-    >>> is_changing("Project [monotonically_increasing_id() AS n#1L]"), is_changing("Project [f(v#1)#2 AS n#1L]")
-    ('holds positions of rows', None)
+    >>> is_changing("Project [rand(7) AS r#1]\n+- Exchange"), is_changing("Project [rand(7) AS r#1]\n+- FileScan orc")
+    ('holds random values', None)
     """
-    return depends_on_order(physical) or _called(_CHANGING, _uncached(physical))
+    calls = _JAVA if is_positioned(physical) else _CHANGING  # draws and positions of the same rows are the same again
+    return depends_on_order(physical) or _called(calls, _uncached(physical))
 
 
 def depends_on_order(physical: str) -> str | None:
@@ -236,6 +238,33 @@ def is_computed(physical: str, name: str) -> bool:
             below = _sources(text, rf"[^,\[\]]*#{source}(?!\d)")
             made += [(each, seen | {source}) for each in below]
     return False
+
+
+def is_stored(physical: str, name: str) -> bool:
+    r"""Return whether a column is for certain one that the plan reads, by this or another name.
+
+    >>> is_stored("Project [v#2 AS W#3]\n+- FileScan parquet [k#1,v#2]", "w"), is_stored("FileScan orc [k#1]", "v")
+    (True, False)
+    >>> is_stored("Project [id#0L AS v#1L]\n+- Range (0, 9)", "v"), is_stored("Generate explode(a#1), [v#2]", "v")
+    (True, False)
+    """
+    text = _uncached(physical)
+    lines = text.splitlines()
+    read = "\n".join(line for line in lines if re.match(_AT_OPERATOR + r"\w*Scan\b", line))
+    if "Union" in operators(text):  # whose columns have the names of one side
+        return False
+    if "Range" in operators(text):
+        read += "\n" + "\n".join(set(re.findall(r"\bid#\d+L", text)))
+    made = [rf"(?i:(?<![^\s,\[(])(?:{re.escape(name)}))#\d"]
+    seen = set[str]()
+    while made:
+        pattern = made.pop()
+        found = _sources(text, pattern)
+        if None in found or not (found or re.search(pattern, read)):
+            return False
+        made += [rf"[^,\[\]]*#{source}(?!\d)" for source in found if source and source not in seen]
+        seen.update(source for source in found if source)
+    return True
 
 
 def _sources(text: str, made: str) -> list[str | None]:

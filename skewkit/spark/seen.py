@@ -25,6 +25,7 @@ from skewkit.spark.physical import (
     is_positioned,
     is_random,
     is_simple,
+    is_stored,
     of_unknown,
     unsafe_to_read_twice,
     with_results,
@@ -104,8 +105,7 @@ class Seen:
         physical = self._of(columns)
         if not physical.strip():
             return unsafe_to_read_twice(physical)
-        # Draws and positions are the same again where the rows come in the same order.
-        return depends_on_order(physical) if is_positioned(physical) else is_changing(physical)
+        return is_changing(physical)
 
     def moving(self, columns: Sequence[Column]) -> str | None:
         """Return why rows may be elsewhere along these columns when a task runs again, or None.
@@ -120,7 +120,8 @@ class Seen:
         if not columns or (self._steady and _only_named(columns)):
             return None
         physical = self._of(columns)
-        moved = [c for c in columns if not _only_named([c]) or is_computed(physical, _name(c))]
+        names = zip(columns, self.frame.select(*columns).columns, strict=True)
+        moved = [c for c, name in names if not _only_named([c]) or not is_stored(physical, name)]
         return self.unsteady(moved) if moved else None
 
     def drawn_twice(self, columns: Sequence[Column], *, whole: bool = False) -> str | None:
@@ -226,11 +227,6 @@ def _physical(text: str) -> str:
 def _only_named(columns: Sequence[Column]) -> bool:
     """Return whether these are columns of the frame by name, and as steady as it is."""
     return all(_NAMED.fullmatch(str(column)) for column in columns)
-
-
-def _name(column: Column) -> str:
-    """Return the last part of a name."""
-    return str(column)[len("Column<'") : -len("'>")].replace("`", "").rpartition(".")[2]
 
 
 def _why_not_again(physical: str) -> str | None:

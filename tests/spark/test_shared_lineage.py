@@ -63,3 +63,20 @@ def test_a_key_of_the_left_frame_that_the_right_one_has_in_part(spark):
     later = F.udf(lambda ts, until: ts < until, "boolean")
     right = base.where("ts < 60").select(F.col("user").alias("u2"), "ts", (F.col("ts") + 10).alias("until"))
     check(left, right, (left["user"] == right["u2"]) & later(left["ts"], right["until"]), "inner", "auto")
+
+
+def test_python_udfs_of_both_frames_with_computed_arguments(spark):
+    base = spark.range(600).selectExpr(f"{HOT} AS user", "id AS ts")
+    left = base.where("ts >= 0")
+    right = base.where("ts < 60").select(F.col("user").alias("u2"), "ts", (F.col("ts") + 10).alias("until"))
+    later = F.udf(lambda ts, until: ts < until, "boolean")
+    for until in (right["until"] + 1, F.col("until")):
+        check(left, right, (left["user"] == right["u2"]) & later(left["ts"], until), "inner", "auto")
+
+
+def test_keys_that_a_python_udf_makes_of_two_columns(spark):
+    facts = spark.range(600).selectExpr(f"concat({HOT}, '-', 1) AS k", "id AS v")
+    dims = spark.range(40).selectExpr("id AS a", "1 AS b")
+    key = F.udf(lambda a, b: f"{a}-{b}", "string")
+    assert "strategy   salt" in check(facts, dims, facts["k"] == key(dims["a"], dims["b"]), "inner")
+    assert "strategy   salt" in check(dims, facts, facts["k"] == key(dims["a"], dims["b"] + 0), "inner")
