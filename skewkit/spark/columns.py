@@ -178,8 +178,8 @@ def _classic_references(column: Any) -> Iterator[Column]:
     if kind == "LambdaFunction":
         yield from _classic_references(make(java_column(node.function())))
     elif kind == "ExpressionColumnNode":
-        again = lambda expression: make(java_column(node.copy(expression, node.origin())))  # noqa: E731
-        yield from _expression_references(node.expression(), again)
+        origin = node.origin()
+        yield from _expression_references(node.expression(), lambda part: make(java_column(node.copy(part, origin))))
     elif found.kind == "other":
         raise ValueError(f"{column} cannot be looked into")
     else:
