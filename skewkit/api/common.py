@@ -24,11 +24,16 @@ from skewkit.partitioners.checks import whole_number
 from skewkit.plan.profile import KeyProfile, named_heavy
 from skewkit.plan.rehash import NO_KEY, recast
 from skewkit.plan.values import hashable
-from skewkit.spark.compat import conf_reader, default_partitions, is_frame
+from skewkit.spark.compat import conf_reader, default_partitions, is_frame, is_off
 from skewkit.spark.keys import Keys
 from skewkit.spark.profiling import Found, Task, auto_fraction, profile
 from skewkit.spark.seen import Seen
 
+_FEW = 200
+"""Spark's own default of partitions: no more than these are not worth a question."""
+_LEAST_BYTES = 1 << 20
+"""Default of `spark.sql.adaptive.coalescePartitions.minPartitionSize`."""
+_COALESCING = ("spark.sql.adaptive.enabled", "spark.sql.adaptive.coalescePartitions.enabled")
 MOST_PARTITIONS = 1 << 16
 """The packed key of a join keeps the rest of an int for the key's hash."""
 
@@ -49,14 +54,28 @@ def check_batch(df: DataFrame, what: str, otherwise: str = "") -> None:
         )
 
 
-def check_partitions(df: DataFrame, partitions: int | None) -> int:
-    """Return the number of partitions: the argument, else the session's shuffle partitions, if it has not too many."""
+def check_partitions(df: DataFrame, partitions: int | None, *shuffled: DataFrame) -> int:
+    """Return the number of partitions: the argument, else the session's shuffle partitions, if it has not too many.
+
+    Sessions with thousands of them leave it to adaptive execution to make fewer of small frames; so of the frames
+    that are to be `shuffled`.
+    """
     if partitions is None:
-        return min(default_partitions(df.sparkSession), MOST_PARTITIONS)
+        return _as_coalesced(min(default_partitions(df.sparkSession), MOST_PARTITIONS), shuffled)
     n = whole_number("partitions", partitions)
     if n > MOST_PARTITIONS:
         raise ArgumentError(f"partitions is {n:,}; expected at most {MOST_PARTITIONS:,}")
     return n
+
+
+def _as_coalesced(partitions: int, frames: Sequence[DataFrame]) -> int:
+    """Return as many partitions as adaptive execution would leave of many, by the least size that it makes."""
+    if partitions <= _FEW or any(is_off(frame.sparkSession, name) for frame in frames for name in _COALESCING):
+        return partitions
+    sizes = [Seen(frame).source_bytes for frame in frames]
+    if not sizes or None in sizes:
+        return partitions
+    return min(partitions, max(_FEW, sum(size or 0 for size in sizes) // _LEAST_BYTES))
 
 
 def check_strategy(strategy: str, valid: Iterable[str]) -> str:
@@ -121,7 +140,9 @@ def first_line(error: Exception) -> str:
 def heavy_values(heavy: Sequence[Any], keys: Keys) -> list[tuple[Any, ...]]:
     """Return the keys that the user named as hot, one tuple per key."""
     if isinstance(heavy, str | bytes) or not isinstance(heavy, Sequence):
-        raise ArgumentTypeError(f"heavy is a list of key values, not {heavy!r}; write heavy=[{heavy!r}]")
+        several = isinstance(heavy, Iterable) and not isinstance(heavy, str | bytes)
+        instead = "list(heavy)" if several else f"heavy=[{heavy!r}]"
+        raise ArgumentTypeError(f"heavy is a list of key values, not {heavy!r}; write {instead}")
     width = len(keys.names)
     values = [tuple(h) if isinstance(h, tuple) else (h,) for h in heavy]
     for value in values:
@@ -163,9 +184,15 @@ def given_profile(
     if [n.lower() for n in given.keys] != [n.lower() for n in keys.names]:
         raise ProfileError(
             f"this profile is of the keys {list(given.keys)} and the call is by {list(keys.names)}; "
-            f"profile these columns: skew_profile(df, {', '.join(map(repr, keys.names))})"
+            f"profile {_columns_to_profile(keys.names)}"
         )
     return given
+
+
+def _columns_to_profile(names: Sequence[str]) -> str:
+    if all(re.fullmatch(r"\w+", name) for name in names):  # else a path, or an expression
+        return f"these columns: skew_profile(df, {', '.join(map(repr, names))})"
+    return "the same Columns: skew_profile(df, df['name'] + 1, ...)"
 
 
 def _as_cast(value: tuple[Any, ...], own: Sequence[str], types: Sequence[str], zone: str | None) -> tuple[Any, ...]:

@@ -25,6 +25,8 @@ Merges = Mapping[Any, Callable[..., Any]]
 _AGGREGATE_UDFS = (PythonEvalType.SQL_GROUPED_AGG_PANDAS_UDF, getattr(PythonEvalType, "SQL_GROUPED_AGG_ARROW_UDF", -1))
 _MOST_DISTINCT = 0.5
 """Distinct values per sampled row from which on counting each value first makes nothing smaller."""
+_MOST_BRANCHES = 8
+"""Sets of values that are cut apart, each from a reading of the hot rows of its own, before `auto` leaves that."""
 _DICT_NAMES = {"average": "avg", "mean": "avg", "size": "count", "std": "stddev"}
 
 
@@ -43,6 +45,9 @@ def grouped_aggregates(group: Grouping, exprs: Sequence[Any], merges: Merges | N
         return remember(native, group.native(plan))
     if group.strategy == "auto" and not plan.pays:
         return remember(native, group.native(plan.why_not))
+    if group.strategy == "auto" and plan.branches > _MOST_BRANCHES:
+        why = f"{plan.branches} columns would be cut by their own values, and the rows of hot keys read as often"
+        return remember(native, group.native(why))
     unsteady = group.seen.unsteady(plan.cut_by) if plan.cut_by else None
     if unsteady is not None:
         why = f"parts are cut by values, which may differ when a task runs again: the frame {unsteady}"
@@ -51,7 +56,7 @@ def grouped_aggregates(group: Grouping, exprs: Sequence[Any], merges: Merges | N
     if drawn is not None:
         return remember(native, group.native(drawn))
     found = group.measured(values=tuple(plan.values))
-    most_distinct = _MOST_DISTINCT if plan.lists_values else float("inf")
+    most_distinct = _MOST_DISTINCT / max(1, plan.listed) if plan.lists_values else float("inf")
     choice = group.decide(found, most_rows=plan.most_rows or float("inf"), most_distinct=most_distinct)
     if choice.strategy == "native" or choice.plan is None:
         return remember(native, choice)

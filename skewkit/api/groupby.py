@@ -48,7 +48,8 @@ def skew_groupby(
         *keys: key columns: names, Columns or numbers from 1 on.
         strategy: `auto`, `native`, or how to place the keys: `wrap` (skewkit's own, taken by `auto`), `d_choices`,
             `w_choices`, `round_robin`, `dkg` or `key`.
-        partitions: number of partitions n; the session's shuffle partitions if None.
+        partitions: number of partitions n; the session's shuffle partitions if None. Where there are more than 200 and
+            adaptive execution may coalesce them, `auto` takes one per MB that the sources hold, and 200 at least.
         profile: a `KeyProfile` of these keys; without it one query profiles the frame, when the result is asked for.
         heavy: hot keys that you know, as a list of values (tuples for composite keys); then nothing is profiled.
 
@@ -69,10 +70,10 @@ def skew_groupby(
     check_batch(df, "skew_groupby", "; for groups that go on over micro-batches use df.groupBy with a watermark")
     settings = settings_of(df)
     check_strategy(strategy, ("auto", "native", *SCHEMES))
-    n = check_partitions(df, partitions)
+    n = check_partitions(df, partitions, *([df] if strategy == "auto" else ()))
     if len(keys) == 1 and isinstance(keys[0], list | tuple):
         keys = tuple(keys[0])
-    found = find_keys(df, [_numbered(df, key) if isinstance(key, int) else key for key in keys])
+    found = find_keys(df, [_numbered(df, key) if isinstance(key, int) else key for key in keys], maps=True)
     why = found.native_because
     if why and strategy not in ("auto", "native"):
         raise UnsupportedError(f"strategy {strategy!r} is not possible here: {why}; use 'auto' or 'native'")
@@ -174,8 +175,8 @@ class SkewGroupedData:
           for them, without those that were empty: once per hot key, be there one sub-group or many. It must return
           what `func` on the whole group would have returned. Where no sub-group has a result, the key has none.
         * A sub-group has at most `spark.skewkit.groupRows` rows and about `spark.skewkit.groupBytes` bytes (as
-          Arrow data; pandas may take several times as many). Nothing holds a hot group as a whole, and a group of more
-          than `groupRows` rows is cut even where the load is level.
+          Arrow data; pandas may take several times as many). Nothing holds a hot group as a whole, and a group that
+          may be hot, with 1/(5n) of the rows or more, is cut from `groupRows` rows on even where the load is level.
         * Groups that are not hot go through `func` alone, just as under plain Spark. Which keys are hot follows from
           the profile, and where a group is cut from the frame's partitions: the result must not depend on either.
         * The sub-groups of a key are any rows of it, in no fixed order; with `order_by`, they are consecutive ranges

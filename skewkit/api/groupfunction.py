@@ -6,6 +6,7 @@ import datetime as dt
 import decimal
 import inspect
 import io
+import pickle
 from collections.abc import Callable, Sequence
 from typing import Any, get_type_hints
 
@@ -76,9 +77,11 @@ def check_function(
 def _copied(func: Callable[..., Any]) -> Callable[..., Any]:
     """Return a function as a worker would get it, so that what a trial leaves in its globals is not sent to workers."""
     packed = io.BytesIO()
+    pickler = _Pickler(packed)
     try:
-        _Pickler(packed).dump(func)
-        copy: Callable[..., Any] = cloudpickle.loads(packed.getvalue())
+        pickler.dump(func)
+        packed.seek(0)
+        copy: Callable[..., Any] = _Unpickler(packed, pickler.broadcasts).load()
     except Exception:  # Spark will say so itself
         return func
     return copy
@@ -88,10 +91,34 @@ _CloudPickler: Any = cloudpickle.CloudPickler
 
 
 class _Pickler(_CloudPickler):  # type: ignore[misc]
-    """Pickles functions; what counts for the whole application counts nothing in the copy."""
+    """Pickles functions; what counts for the whole application counts nothing in the copy.
+
+    Broadcasts stay what they are: pickled, they would be sent with whatever function the thread pickles next.
+    """
+
+    def __init__(self, file: io.BytesIO) -> None:
+        super().__init__(file)
+        self.broadcasts: list[Any] = []
+
+    def persistent_id(self, obj: Any) -> int | None:
+        if not (type(obj).__name__ == "Broadcast" and type(obj).__module__.startswith("pyspark.")):
+            return None
+        self.broadcasts.append(obj)
+        return len(self.broadcasts) - 1
 
     def reducer_override(self, obj: Any) -> Any:
         return (_Uncounted, ()) if isinstance(obj, Accumulator) else super().reducer_override(obj)
+
+
+class _Unpickler(pickle.Unpickler):
+    """Makes the copy of what `_Pickler` wrote."""
+
+    def __init__(self, file: io.BytesIO, broadcasts: Sequence[Any]) -> None:
+        super().__init__(file)
+        self._broadcasts = broadcasts
+
+    def persistent_load(self, pid: Any) -> Any:
+        return self._broadcasts[pid]
 
 
 class _Uncounted:

@@ -76,9 +76,9 @@ class Grouping:
         load = group_load(known, divisible=divisible)
         plan = key_plan(load, self.partitions, scheme, theta=0.0 if known.named else None)
         if self.strategy != "auto":
-            return self.choice(scheme, "asked for; " + hot_reason(plan), known, plan)
+            return self.choice(scheme, "asked for; " + hot_reason(plan, named=known.named), known, plan)
         if known.named:
-            return self.choice(scheme, "these keys were named as hot", known, plan)
+            return self.choice(scheme, hot_reason(plan, named=True), known, plan)
         cold = cold_reason(plan, known, self.settings)
         if cold is None and found.distinct is not None and found.distinct < self.settings.min_distinct:
             cold = (

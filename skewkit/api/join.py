@@ -101,7 +101,8 @@ def skew_join(
         strategy: `auto` (the cheapest); `native`; `broadcast_head`: hot rows of one side are joined to a broadcast of
             the other side's rows of these keys, which reads both frames twice; `salt`: hot rows are spread and the
             other side's are copied.
-        partitions: number of partitions n; the session's shuffle partitions if None.
+        partitions: number of partitions n; the session's shuffle partitions if None. Where there are more than 200 and
+            adaptive execution may coalesce them, `auto` takes one per MB that the sources hold, and 200 at least.
         heavy: hot keys that you know, as a list of values (tuples for composite keys); then nothing is profiled. They
             are taken to be hot in the frame that surely has more rows, as far as the optimizer knows, else in the left
             one (in a right join the right one). What Spark broadcasts as a whole is left to it with `auto`.
@@ -129,10 +130,11 @@ def skew_join(
     kind = _how(how)
     on = list(on) if isinstance(on, tuple) else on
     check_strategy(strategy, STRATEGIES)
-    n = check_partitions(left, partitions)
+    n = check_partitions(left, partitions, *((left, right) if strategy == "auto" else ()))
     differing = differing_conf(left.sparkSession, right.sparkSession)
     if differing is None:
-        keys = _GROUPS_LOSE_KEYS if is_off(left.sparkSession, _RETAIN) else join_keys(left, right, on)
+        loses = any(is_off(frame.sparkSession, _RETAIN) for frame in (left, right))
+        keys = _GROUPS_LOSE_KEYS if loses else join_keys(left, right, on)
     else:
         keys = f"the frames' sessions differ in {differing}"
     native = analysed(lambda: left.join(right, on, how))  # type: ignore[arg-type]

@@ -10,7 +10,7 @@ from skewkit.api.joinsides import Sides
 from skewkit.api.looks import Looked, look_at
 from skewkit.errors import UnsupportedError
 from skewkit.options import Settings
-from skewkit.plan.adaptive import adaptive_note, threshold_of
+from skewkit.plan.adaptive import adaptive_note, threshold_of, unshuffled
 from skewkit.plan.choice import Choice, JoinOptions, choose_join, cold_reason, hot_reason
 from skewkit.plan.grid import Grid
 from skewkit.plan.joinplan import Head, JoinPlan, join_plan
@@ -65,7 +65,7 @@ def decide(asked: Asked, sides: Sides, physical: str) -> Choice:
     safe = asked.keys.null_safe
     dated = asked.left is not None
     plan = join_plan(left, right, asked.partitions, asked.rules, null_safe=safe, scheme=scheme, hot=hot, dated=dated)
-    chosen, reason = _strategy(asked, sides, plan, left, right)
+    chosen, reason = _strategy(asked, sides, plan, physical, left, right)
     whole = sides.kept_whole(asked.rules, _hot_sides(plan, most=True))
     notes = (
         *asked.notes,
@@ -138,7 +138,8 @@ def _fits_a_hash_table(asked: Asked, sides: Sides, plan: JoinPlan, memory: Width
         return False
     times = _times_of_profile(asked, sides, plan.build)
     # Bytes that make rows wider, because the profile has few, are there once.
-    width = max(sides.widths.of(plan.build), memory.of(plan.build) / times)
+    computed = sides.unmeasured.of(plan.build)
+    width = max(sides.widths.of(plan.build), (memory.of(plan.build) - computed) / times) + computed
     return rows * times <= settings.hash_join_rows and rows * times * width <= settings.hash_join_bytes
 
 
@@ -216,15 +217,15 @@ def _cold(asked: Asked, left: KeyProfile, right: KeyProfile) -> bool:
 
 
 def _strategy(
-    asked: Asked, sides: Sides, plan: JoinPlan, left: KeyProfile, right: KeyProfile | None
+    asked: Asked, sides: Sides, plan: JoinPlan, physical: str, left: KeyProfile, right: KeyProfile | None
 ) -> tuple[str, str]:
     if not asked.auto:
-        return asked.strategy, "asked for; " + hot_reason(plan.keys)
+        return asked.strategy, "asked for; " + hot_reason(plan.keys, named=left.named)
     if left.named:
-        return "salt", "these keys were named as hot"
+        return "salt", hot_reason(plan.keys, named=True)
     memory = sides.memory(left, right)
     hashed = _fits_a_hash_table(asked, sides, plan, memory)
-    options = JoinOptions(sides.widths, hashed, sides.no_broadcast, memory, sides.costly)
+    options = JoinOptions(sides.widths, hashed, sides.no_broadcast, memory, sides.costly, unshuffled(physical))
     chosen, reason = choose_join(plan, (left, right), asked.settings, options)
     gathered = None if chosen == "native" else _gathered(asked, sides, plan)
     return ("native", gathered) if gathered is not None else (chosen, reason)

@@ -13,9 +13,10 @@ from skewkit.plan.profile import KeyProfile
 from skewkit.spark.compat import is_connect
 from skewkit.spark.joinsides import JoinKeys
 from skewkit.spark.seen import Seen
-from skewkit.spark.size import has_fixed_width, row_bytes
+from skewkit.spark.size import has_fixed_width, row_bytes, varying_widths
 
-_PARSED = "is parsed from texts, of which Spark may drop more or fewer as malformed when other columns are asked for"
+_COMPUTED = 4096.0
+"""Bytes that a row may have in texts, arrays and maps that are computed: nobody knows before."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +55,7 @@ class Sides:
         """
         if self.trusted or how in ("semi", "anti"):
             return self.unsafe
-        return {side: _PARSED for side, seen in self.named if seen.parsed} | self.unsafe
+        return {side: seen.dropping for side, seen in self.named if seen.dropping is not None} | self.unsafe
 
     def rules(self, how: str, *, residual: bool) -> JoinRules:
         """Return the rules of the join; the optimizer is asked about the sides only where the rules depend on it."""
@@ -89,15 +90,22 @@ class Sides:
         """Bytes of a row of each side, as its types suggest."""
         return Widths(*(row_bytes(seen.frame.schema) for _, seen in self.named))
 
+    @cached_property
+    def unmeasured(self) -> Widths:
+        """Bytes more that a row of each side may take, because texts, arrays or the like in it are computed."""
+        sides = (seen for _, seen in self.named)
+        return Widths(*(_COMPUTED * seen.unmeasured(varying_widths(seen.frame.schema)) for seen in sides))
+
     def memory(self, left: KeyProfile | None, right: KeyProfile | None) -> Widths:
-        """Return the bytes of a row of each side; more than its types suggest where it is files that are larger."""
+        """Return the bytes that a row of each side may take: more than its types suggest where it is larger files."""
         pairs = zip(self.named, (left, right), strict=True)
-        return Widths(*(self.widths.of(side) * _times_larger(seen, profile) for (side, seen), profile in pairs))
+        times = (self.widths.of(side) * _times_larger(seen, profile) for (side, seen), profile in pairs)
+        return Widths(*(width + self.unmeasured.of(side) for width, side in zip(times, SIDES, strict=True)))
 
     @cached_property
-    def costly(self) -> tuple[Side, ...]:
-        """The sides that cost about as much to read again as the first time."""
-        return tuple(side for side, seen in self.named if seen.costly_again)
+    def costly(self) -> dict[Side, float]:
+        """The sides that cost about as much to read again as the first time, with the joins that this is worth."""
+        return {side: max(1.0, seen.shuffles / 2) for side, seen in self.named if seen.costly_again}
 
     @cached_property
     def no_broadcast(self) -> str | None:

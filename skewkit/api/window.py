@@ -33,7 +33,7 @@ from skewkit.plan.load import group_load
 from skewkit.plan.profile import KeyProfile, key_text
 from skewkit.plan.rehash import rehashed
 from skewkit.plan.windowplan import WindowPlan, spaced
-from skewkit.plan.windowsplit import MOST_LISTED, WindowSplit, listed, split_of
+from skewkit.plan.windowsplit import LIMITED, MOST_LISTED, WindowSplit, listed, split_of
 from skewkit.spark.compat import is_column, places_by_id
 from skewkit.spark.frames import remember
 from skewkit.spark.keys import Keys, Names, find_keys
@@ -45,6 +45,10 @@ from skewkit.spark.windowing import native, split
 STRATEGIES = ("auto", "native", "split")
 AQE_NOTE = "adaptive execution never splits a window, so it would not help"
 ColumnsLike = str | Column | Sequence[str | Column]
+_FIRST_ROWS = (
+    "where only the first rows of each key are kept afterwards, as by rn <= 3, plain Spark keeps no more of them "
+    "before its shuffle, and a hot key costs little: strategy='native' there"
+)
 _MOST_PARTITIONS = 1 << 14
 
 
@@ -74,7 +78,8 @@ def skew_window(
             partition, which plain Spark computes in a single task.
         order_by: name, Column (`F.desc("t")`) or list of them, as in `Window.orderBy`; None where there is no order.
         strategy: `auto`, `native` (plain Spark) or `split`.
-        partitions: number of partitions n; the session's shuffle partitions if None.
+        partitions: number of partitions n; the session's shuffle partitions if None. Where there are more than 200 and
+            adaptive execution may coalesce them, `auto` takes one per MB that the sources hold, and 200 at least.
         profile: a `KeyProfile` of the partition columns; without it one query profiles the frame.
 
     Raises:
@@ -94,7 +99,7 @@ def skew_window(
     check_batch(df, "skew_window")
     settings = settings_of(df)
     check_strategy(strategy, STRATEGIES)
-    n = min(check_partitions(df, partitions), _MOST_PARTITIONS)
+    n = min(check_partitions(df, partitions, *([df] if strategy == "auto" else ())), _MOST_PARTITIONS)
     keys = find_keys(df, _listed(partition_by) or [F.lit(0).alias("nothing")], what="partition")
     by = find_order(df, _listed(order_by) if order_by is not None else [])
     if keys.native_because and strategy == "split":
@@ -211,6 +216,8 @@ class SkewWindow:
             frame = split(self._df, self._keys, self._by, plan, read, self._frame, plain.schema)
         except AnalysisException as error:
             return plain, self._choice("native", f"Spark does not take the split form: {first_line(error)}")
+        if all(function.call.name.lower() in LIMITED for function, _ in read):
+            choice = replace(choice, notes=(*choice.notes, _FIRST_ROWS))
         return frame, choice
 
     def _framed(self, frame: Frame) -> SkewWindow:

@@ -24,6 +24,7 @@ from skewkit.partitioners.checks import Floats, non_negative, real_number, whole
 Routes = npt.NDArray[np.int32]
 P = TypeVar("P", bound="Partitioner")
 
+_HEAVIEST = 1e300  # the greatest weight of a message: sums of many of them are finite
 _BLOCK = 1 << 15  # messages that are hashed and routed together: their arrays stay in the cache
 _ONES = np.ones(_BLOCK)
 
@@ -66,10 +67,10 @@ class Partitioner(Changing, ABC):
         """Send one message and return its worker (0..workers-1).
 
         Raises:
-            ArgumentError: `weight` is negative or not finite.
+            ArgumentError: `weight` is negative, not finite, or above 1e300.
             KeyTypeError: the key has a type that cannot be hashed.
         """
-        weight = real_number("weight", weight)
+        weight = real_number("weight", weight, high=_HEAVIEST)
         return self._route_one(hash_key(key, self.seed), weight)
 
     def route_many(self, keys: Keys, weights: Sequence[float] | npt.NDArray[Any] | None = None) -> Routes:
@@ -83,7 +84,7 @@ class Partitioner(Changing, ABC):
             int32 array (m,).
 
         Raises:
-            ArgumentError: a weight is negative or not finite, or there are not as many weights as keys.
+            ArgumentError: a weight is negative, not finite, or above 1e300, or there are not as many as keys.
             KeyTypeError: a key has a type that cannot be hashed.
         """
         if hasattr(keys, "__array__"):
@@ -191,9 +192,12 @@ class Partitioner(Changing, ABC):
 
         Raises:
             ArgumentTypeError: `other` is a partitioner of another scheme.
+            ArgumentError: it has another number of workers, another seed, or other options.
         """
         if type(other) is not type(self):
             raise ArgumentTypeError(f"other is a {type(other).__name__}; expected a {type(self).__name__}")
+        if repr(other) != repr(self):
+            raise ArgumentError(f"other is {other!r}; expected one like this source, {self!r}")
         self._share(other)
 
     @property
@@ -276,7 +280,7 @@ def weights_of(count: int, weights: Sequence[float] | npt.NDArray[Any] | None) -
     """
     if weights is None:
         return np.ones(count)
-    checked = non_negative("weights", weights)
+    checked = non_negative("weights", weights, high=_HEAVIEST)
     if checked.size != count:
         raise ArgumentError(f"found {count} keys and {checked.size} weights; expected one weight per key")
     return checked

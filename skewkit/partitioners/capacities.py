@@ -29,8 +29,10 @@ def checked_capacities(capacities: Sequence[float] | npt.NDArray[Any] | None, wo
     if capacities is None:
         return None
     found = non_negative("capacities", capacities)
-    if found.size != workers or not np.all(found > 0.0):
-        raise ArgumentError(f"found {found.size} capacities; expected {workers}, one per worker, above zero")
+    if found.size != workers:
+        raise ArgumentError(f"found {found.size} capacities; expected {workers}, one per worker")
+    for worker in np.flatnonzero(found == 0.0).tolist():
+        raise ArgumentError(f"capacities[{worker}] is 0; expected numbers above zero: a worker that is gone is removed")
     return tuple(found.tolist())
 
 

@@ -34,7 +34,8 @@ class ConsistentGrouping(Partitioner):
     * Eventual consistency: sources that share their workers (`share_workers`) hear of the same signals at
       different times, but follow them in one order, by time and worker. Once they have heard the same signals,
       all have the same virtual workers at the same workers. The paper asks for that and does not say how; here a
-      signal that comes late is put in its place and what came after it is done again.
+      signal that comes late is put in its place and what came after it is done again. A worker that leaves says
+      what it has not said yet to every source, and then no more.
 
     Options:
         virtual: virtual workers per worker, on average.
@@ -81,7 +82,6 @@ class ConsistentGrouping(Partitioner):
         self._settled = self._pairing.copy()  # after all signals that no late one can precede
         self._recent: list[Signal] = []  # the signals since, in their order
         self._heard = [-math.inf] * self.workers  # the latest acknowledgement of every worker
-        self._pending = [0] * self.workers  # messages that every worker has not acknowledged yet
         self._told = -math.inf
         self._changes = -(2**62)  # ranks of workers that come and go
 
@@ -103,7 +103,6 @@ class ConsistentGrouping(Partitioner):
     def _route_one(self, hashed: int, weight: float) -> int:
         worker = self._pairing.owners[self._porc._route_one(hashed, weight)]
         self._delegation.arrive(worker)
-        self._pending[worker] += 1
         return self._count_one(worker, weight)
 
     def _run_compiled(self, hashes: Hashes, weights: Floats, routes: Routes) -> bool:
@@ -111,7 +110,6 @@ class ConsistentGrouping(Partitioner):
         routes[:] = np.array(self._pairing.owners, dtype=np.int32)[routes]
         arrived = np.bincount(routes, minlength=self.workers).tolist()
         self._delegation.arrive_many(arrived)
-        self._pending = [before + more for before, more in zip(self._pending, arrived, strict=True)]
         self._count_all(routes, weights)
         return True
 
@@ -124,10 +122,10 @@ class ConsistentGrouping(Partitioner):
 
     def _observe(self, worker: int, hashed: int, service_time: float, now: float) -> None:
         self._tick(now)
-        self._heard[worker] = max(now, self._heard[worker])
-        self._pending[worker] -= 1
         for signal in self._delegation.acknowledge(self._source, worker, service_time, now):
             self._follow(signal)
+        self._heard[worker] = max(now, self._heard[worker])
+        self._settle()
 
     def _tick(self, now: float) -> None:
         self._told = max(now, self._told)
@@ -142,16 +140,10 @@ class ConsistentGrouping(Partitioner):
             self._pairing = self._settled.copy()
             for known in self._recent:
                 self._pairing.follow(known)
-        self._settle()
 
     def _settle(self) -> None:
-        """Forget the signals that are older than the latest word of every worker: none can come before them.
-
-        A worker that was removed may still have a word to say while it has messages of this source to do.
-        """
-        present = self._pairing.held
-        speaking = [w for w, pending in enumerate(self._pending) if pending > 0 or w in present]
-        horizon = min(self._heard[worker] for worker in speaking)
+        """Forget the signals that are older than the latest word of every worker: none can come before them."""
+        horizon = min(self._heard[worker] for worker in self._active)
         old = 0
         while old < len(self._recent) and self._recent[old].time < horizon:
             self._settled.follow(self._recent[old])
@@ -169,13 +161,15 @@ class ConsistentGrouping(Partitioner):
         self._delegation.admit(worker)
         if worker == len(self._heard):
             self._heard.append(self._told)
-            self._pending.append(0)
         self._heard[worker] = self._told
         self._change(worker, Kind.JOIN)
 
     def _dismiss(self, worker: int) -> None:
+        for signal in self._delegation.dismiss(self._source, worker):
+            self._follow(signal)
         self._change(worker, Kind.LEAVE)
 
     def _change(self, worker: int, kind: Kind) -> None:
         self._changes += 1
         self._follow(Signal(self._told, self._changes, worker, kind))
+        self._settle()

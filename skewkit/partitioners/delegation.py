@@ -69,6 +69,7 @@ class Delegation:
         self._to_do = [0] * workers  # messages to do in this slot
         self._done = [0] * workers
         self._spent = [0.0] * workers
+        self._gone: set[int] = set()  # workers that have left
         self._mail: list[list[list[Signal]]] = []  # by source and worker: signals not picked up yet
 
     def subscribe(self) -> int:
@@ -78,6 +79,7 @@ class Delegation:
 
     def admit(self, worker: int) -> None:
         """Let a worker begin with a slot of its own; what waits there for one that comes back is still to do."""
+        self._gone.discard(worker)
         if worker < len(self._begun):
             self._begun[worker] = None
             self._to_do[worker], self._done[worker], self._spent[worker] = self._waiting[worker], 0, 0.0
@@ -89,6 +91,11 @@ class Delegation:
         self._spent.append(0.0)
         for boxes in self._mail:
             boxes.append([])
+
+    def dismiss(self, source: int, worker: int) -> list[Signal]:
+        """Let a worker leave, which says no more then, and return the signals that the source has not heard yet."""
+        self._gone.add(worker)
+        return self._collected(source, worker)
 
     def arrive(self, worker: int) -> None:
         """A message has come into the queue of a worker."""
@@ -109,12 +116,15 @@ class Delegation:
         begun = self._begun[worker]
         if begun is None:
             self._begin(worker, now)
-        elif now - begun >= self.slot and now > begun:
+        elif now - begun >= self.slot and now > begun and worker not in self._gone:
             kind = self._judge(worker, now - begun)
             if kind is not None:
                 for boxes in self._mail:
                     boxes[worker].append(Signal(now, worker, worker, kind))
             self._begin(worker, now)
+        return self._collected(source, worker)
+
+    def _collected(self, source: int, worker: int) -> list[Signal]:
         heard, self._mail[source][worker] = self._mail[source][worker], []
         return heard
 

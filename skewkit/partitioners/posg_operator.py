@@ -26,7 +26,7 @@ class Operator:
 
     * START: takes a snapshot S = W / F and goes to STABILIZING (Figure 2.A).
     * STABILIZING: with eta = sum |S - W / F| / sum S above mu it takes a new snapshot (2.B); else it sends F and
-      W, resets them and goes back to START (2.C).
+      W, resets them and goes back to START (2.C). A cell with F = 0 at the snapshot has no S, and is in neither sum.
 
     With `early` it also sends a copy of its matrices after `early` messages, and again whenever their number has
     doubled, until 2.C happens for the first time. That is no rule of the paper; it cures the slow start.
@@ -48,6 +48,7 @@ class Operator:
         self._tolerance = tolerance
         self._early = early
         self._snapshot: Floats = np.zeros(shape)
+        self._counted = np.zeros(shape, dtype=bool)  # cells of which the snapshot knows a ratio
         self._left = window
         self.state = OperatorState.START
         self.table = ExecutionTimes(shape)
@@ -76,12 +77,12 @@ class Operator:
             sent, self.table = self.table, ExecutionTimes(self._shape)
             self.state = OperatorState.START
             return sent
-        self._snapshot = ratios
+        self._snapshot, self._counted = ratios, self.table.counts > 0.0
         self.state = OperatorState.STABILIZING
         return None
 
     def _error(self, ratios: Floats) -> float:
-        """Return eta of Equation (1); 0 where no message took any time."""
+        """Return eta of Equation (1) over the cells that have an S; 0 where no message took any time."""
         whole = float(self._snapshot.sum())
-        change = float(np.abs(self._snapshot - ratios).sum())
+        change = float(np.abs(self._snapshot - ratios)[self._counted].sum())
         return change / whole if whole > 0.0 else (0.0 if change == 0.0 else np.inf)

@@ -20,10 +20,11 @@ _SPLITS: dict[str, tuple[Side, ...]] = {
     "anti": ("left",),
 }
 _JOIN = re.compile(r"(SortMergeJoin|ShuffledHashJoin)")
-_PASSED = re.compile(r"^(?:\*\(\d+\) )?(?:Sort|Filter|Project)\b")
+_PASSED = re.compile(r"^(?:\*\(\d+\) )?(?:Sort|Filter|Project|ColumnarToRow)\b")
 _ONE_TASK = re.compile(r"\bCoalesce 1\b|\bsplits=1\b")
 _ALONE = "it splits only what was shuffled for this join alone, and the {} side {}"
 _APART = "it cuts a partition only between the tasks that wrote it, and one task writes all rows of the {} side"
+_BUCKETED = "is not shuffled at all, as its table is bucketed by the key"
 _MADE = (
     (re.compile(r"Aggregate"), "is already grouped by the key"),
     (re.compile(r"Window"), "comes from a window over the key"),
@@ -70,6 +71,15 @@ def adaptive_note(
     )
 
 
+def unshuffled(physical: str) -> tuple[Side, ...]:
+    r"""Return the sides of the topmost shuffled join that plain Spark does not shuffle for it.
+
+    >>> unshuffled("SortMergeJoin [k#1], [k#2], Inner\n:- HashAggregate(keys=[k#1])\n+- Exchange hash(k#2)")
+    ('left',)
+    """
+    return tuple(side for side, reason in _sides_made(physical).items() if reason != _APART)
+
+
 def _shape_reason(how: str, hot: tuple[Side, ...], physical: str) -> str | None:
     """Return why the join's type or its sides rule adaptive execution out, or None."""
     if not _SPLITS[how]:
@@ -108,6 +118,8 @@ def _made(subtree: list[str]) -> str | None:
             continue
         if "Exchange" in line and "REPARTITION" not in line:
             return _APART if _from_one_task(subtree[at + 1 :]) else None
+        if "FileScan" in line:  # whose paths may hold any word
+            return _BUCKETED if "Bucketed: true" in line else None
         return next((reason for pattern, reason in _MADE if pattern.search(line)), None)
     return None
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 from skewkit.options import Settings
 from skewkit.plan.joinplan import Head, JoinPlan
@@ -56,8 +56,10 @@ def cold_reason(plan: KeyPlan, profile: KeyProfile, settings: Settings, work: fl
     return None
 
 
-def hot_reason(plan: KeyPlan) -> str:
-    """Return what plain Spark would do to the longest task, and what the plan does."""
+def hot_reason(plan: KeyPlan, *, named: bool = False) -> str:
+    """Return what plain Spark's longest task would do, and the plan's; of keys that are only `named` nobody knows."""
+    if named:
+        return "these keys were named as hot"
     return (
         f"plain Spark's longest task is expected at {plan.native_straggler:.1f} times the mean, "
         f"this plan's at {plan.straggler:.2f} times"
@@ -69,14 +71,16 @@ class JoinOptions:
     """What `auto` may choose from: `no_broadcast` says why there can be no broadcast, or None where there can.
 
     `memory` is what a row takes in memory, where that is known better than from its types; `costly` are the sides that
-    come out of a shuffle.
+    come out of shuffles, with how many joins or group-bys these are worth; `unshuffled` are those that plain Spark does
+    not shuffle for the join.
     """
 
     widths: Widths
     hashed: bool
     no_broadcast: str | None
     memory: Widths | None = None
-    costly: tuple[Side, ...] = ()
+    costly: Mapping[Side, float] = field(default_factory=dict)
+    unshuffled: tuple[Side, ...] = ()
 
 
 def choose_join(
@@ -88,7 +92,7 @@ def choose_join(
     if cold is not None:
         return "native", cold
     n = plan.keys.partitions
-    native = native_price(plan, options.widths)
+    native = native_price(plan, options.widths, options.unshuffled)
     salt = salt_price(plan, options.widths, hashed=options.hashed, costly=options.costly)
     prices = {"native": native.of(n), "salt": salt.of(n)}
     head = plan.head(settings.broadcast_rows)

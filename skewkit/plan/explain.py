@@ -15,8 +15,9 @@ _SHOWN = 8
 def choice_text(choice: Choice) -> str:
     """Return what was chosen, why, which keys are hot, where they go and what plain Spark would have done."""
     lines = [choice.operator, f"  strategy   {choice.strategy}: {choice.reason}"]
+    counted = choice.profile is None or not choice.profile.named
     if choice.plan is not None and choice.strategy != "native":
-        lines += _plan_lines(choice)
+        lines += _plan_lines(choice, counted=counted)
         lines += [f"  note       {note}" for note in _placeholders(choice)]
     lines += [f"  note       {note}" for note in choice.notes]
     labels = ("profile", "") if choice.other is None else ("left", "right")
@@ -31,8 +32,8 @@ def _placeholders(choice: Choice) -> tuple[str, ...]:
     return placeholder_note(keys, join=choice.join is not None)
 
 
-def plan_text(plan: KeyPlan) -> str:
-    """Return a plan's partitions, pieces and loads in three lines."""
+def plan_text(plan: KeyPlan, *, counted: bool = True) -> str:
+    """Return a plan's partitions, pieces and loads in three lines; no loads where nobody `counted` the keys' rows."""
     pieces = sum(len(h.parts) for h in plan.heavy)
     mean = sum(plan.loads) / plan.partitions
     return "\n".join(
@@ -41,14 +42,14 @@ def plan_text(plan: KeyPlan) -> str:
             f"{_many(pieces, 'piece')}",
             f"expected load: mean {mean:,.0f}, greatest {plan.straggler:.2f} times the mean, "
             f"plain Spark {plan.native_straggler:.2f} times"
-            if mean > 1
+            if counted
             else "the keys' weights are not known, so they are taken as equal",
             *(f"  {key_text(h.key)}: {_parts_text(h.parts)}" for h in plan.heavy[:_SHOWN]),
         ]
     )
 
 
-def _plan_lines(choice: Choice) -> list[str]:
+def _plan_lines(choice: Choice, *, counted: bool) -> list[str]:
     plan = choice.plan
     if plan is None:
         return []
@@ -56,17 +57,19 @@ def _plan_lines(choice: Choice) -> list[str]:
         hot = choice.head.keys.heavy
         keys = ", ".join(key_text(h.key) for h in hot[:_SHOWN]) + (", ..." if len(hot) > _SHOWN else "")
         side, other = choice.head.side, opposite(choice.head.side)
+        share = f"{choice.head.share:.1%} of the" if counted else "their"
+        rows = f"some {_many(choice.head.rows, f'{other} row')}" if counted else f"their {other} rows"
         return [
             f"  heavy      {keys or 'none'}",
-            f"             {choice.head.share:.1%} of the {side} rows (kept nulls included) are not shuffled at all,",
-            f"             but joined to a broadcast of some {_many(choice.head.rows, f'{other} row')}",
+            f"             {share} {side} rows (kept nulls included) are not shuffled at all,",
+            f"             but joined to a broadcast of {rows}",
             "  cost       both frames are read twice",
         ]
-    lines = ["  plan       " + plan_text(plan).replace("\n", "\n             ")]
+    lines = ["  plan       " + plan_text(plan, counted=counted).replace("\n", "\n             ")]
     if plan.spread and (choice.join is None or choice.join.left.free + choice.join.right.free):
         lines.append(f"  nulls      match nothing, so they are spread over {len(plan.spread)} partitions")
     if choice.join is not None and choice.strategy == "salt" and choice.join.grids:
-        lines += _grid_lines(choice.join)
+        lines += _grid_lines(choice.join, counted=counted)
     return lines
 
 
@@ -86,7 +89,7 @@ def _parts_text(parts: tuple[tuple[int, float], ...]) -> str:
     return f"partition {shown}{more}"
 
 
-def _grid_lines(join: JoinPlan) -> list[str]:
+def _grid_lines(join: JoinPlan, *, counted: bool) -> list[str]:
     """Return which sides are split, what that copies, and what is looked up for it."""
     shapes = [(grid.answered, *(stripes > 1 for stripes in grid.shape)) for grid in join.grids]
     kinds = {
@@ -95,10 +98,11 @@ def _grid_lines(join: JoinPlan) -> list[str]:
         "split right": (False, False, True),
         "split on both sides": (False, True, True),
     }
-    counted = {name: sum(shape == kind for shape in shapes) for name, kind in kinds.items()}
-    counted["answered by a look-up"] = sum(shape[0] for shape in shapes)
-    parts = [f"{count} {name}" for name, count in counted.items() if count]
-    lines = [f"  heavy      {', '.join(parts)}; about {join.copies:,.0f} rows are sent again"]
+    numbers = {name: sum(shape == kind for shape in shapes) for name, kind in kinds.items()}
+    numbers["answered by a look-up"] = sum(shape[0] for shape in shapes)
+    parts = [f"{count} {name}" for name, count in numbers.items() if count]
+    copies = f"; about {join.copies:,.0f} rows are sent again" if counted else ""
+    lines = [f"  heavy      {', '.join(parts)}{copies}"]
     if join.looked_up:
         sides = " and the ".join(join.looked_up)
         lines.append(f"  look-up    the query reads the {sides} side's keys once more, to see which hot keys are there")

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from skewkit.plan.grid import OUTPUT_COST
 from skewkit.plan.joinplan import Head, JoinPlan
-from skewkit.plan.joinrules import Side, opposite
+from skewkit.plan.joinrules import SIDES, Side, opposite
 
 # Work per row, in narrow rows that are shuffled, sorted and merged: CPU seconds over tasks of 20 M rows of two longs
 # joined to 3 M on Spark 4.2.0, where plain Spark takes 1, a hash join 0.78, the salted one 0.93, the broadcast 0.76.
 _HASHED = 0.8  # shuffled, and joined by a hash table instead of a sort
 _ROUTED = 0.15  # finding the partition of a row
+_SHUFFLED = 0.3  # a row's way to another task, as the stages of docs/speed.md have it
 _READ = 0.15  # reading a row once more and filtering it
 _AGAIN = 1.0  # computing a row once more that comes out of a shuffle
 _PROBED = 0.25  # joining a row to a broadcast table
@@ -50,25 +51,29 @@ class Widths:
         return self.left if side == "left" else self.right
 
 
-def native_price(plan: JoinPlan, widths: Widths) -> Price:
-    """Return the price of plain Spark: a shuffle by the key and a sort-merge join.
+def native_price(plan: JoinPlan, widths: Widths, unshuffled: Collection[Side] = ()) -> Price:
+    """Return the price of plain Spark: a shuffle by the key, but of sides that are `unshuffled`, and a sort-merge join.
 
     >>> Price(320.0, 100.0).of(32)
     110.0
     """
-    total = widths.rows(plan.left.rows, plan.right.rows) + OUTPUT_COST * plan.output
+    moved = [plan.totals(side).rows * (0.0 if side in unshuffled else 1.0) for side in SIDES]
+    joined = widths.rows(plan.left.rows, plan.right.rows) * (1 - _SHUFFLED)
+    total = joined + widths.rows(*moved) * _SHUFFLED + OUTPUT_COST * plan.output
     return Price(total, total / plan.keys.partitions * plan.keys.native_straggler)
 
 
-def salt_price(plan: JoinPlan, widths: Widths, *, hashed: bool, costly: Collection[Side] = ()) -> Price:
+def salt_price(plan: JoinPlan, widths: Widths, *, hashed: bool, costly: Mapping[Side, float] | None = None) -> Price:
     """Return the price of the salted join; `hashed` says whether its build side is small enough for a hash join.
 
-    Where the query looks up hot keys on a side that is `costly`, as it comes out of a shuffle, that is done once more.
+    Where the query looks up hot keys on a side that is `costly`, as it comes out of shuffles, all of these, so many
+    times the work of one join or group-by, are done once more.
     """
+    times = costly or {}
     left = plan.left.rows + sum(g.left_rows * (len(g.right) - 1) for g in plan.grids if not g.answered)
     right = plan.right.rows + sum(g.right_rows * (len(g.left) - 1) for g in plan.grids if not g.answered)
     shuffled = widths.rows(left, right) * (_HASHED if hashed else 1.0)
-    again = sum(plan.totals(side).rows * (_AGAIN if side in costly else _READ) for side in plan.looked_up)
+    again = sum(plan.totals(s).rows * (_AGAIN * times[s] if s in times else _READ) for s in plan.looked_up)
     total = shuffled + (left + right) * _ROUTED + again + OUTPUT_COST * plan.output
     return Price(total, total / plan.keys.partitions * plan.keys.straggler)
 

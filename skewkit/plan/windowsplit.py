@@ -74,6 +74,8 @@ ALIASES = {
     "first_value": "first",
     "last_value": "last",
 }
+LIMITED = ("row_number", "rank", "dense_rank")
+"""What plain Spark cuts before the shuffle where a filter keeps the first rows of each partition only."""
 RANKING = ("row_number", "rank", "dense_rank", "percent_rank", "cume_dist", "ntile")
 SHIFTS = ("lag", "lead")
 VALUES = ("first", "last", "nth_value")

@@ -163,7 +163,11 @@ _SETTING = (
     "10 workers, 1 M words (240,000 with --quick), one message per unit of time. Greatest minus least value of a "
     "worker, over time."
 )
-_SLOT = "CG needs a few time slots of 100 messages per worker until the virtual workers are where they belong."
+_SLOT = (
+    "A time slot of CG is 100 messages per worker, 1,000 here, and it takes 50 to 80 of them until the virtual workers "
+    "are where they belong. The slot is free: with 200 CG adapts that much faster (Fig. 13: a mean completion time of "
+    "139 in place of 2,581), for a quarter more pairs."
+)
 
 FIGURES = (
     Figure(

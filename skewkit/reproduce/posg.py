@@ -156,6 +156,8 @@ PAPER = Paper(
         "examples of the paper (4 by 54, 2 by 4).",
         "A key that was never seen may have a cell with F = 0, of which the paper says nothing: it gets "
         "the mean time of all messages.",
+        "Equation (1) has no value for a cell with F = 0 at the snapshot: it is in neither sum. (Taken as 0, keys that "
+        "come for the first time would keep the matrices of a skewed stream from ever being stable.)",
     ),
     figures=(
         _figure(

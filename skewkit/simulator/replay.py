@@ -13,6 +13,7 @@ from skewkit.errors import ArgumentError, ArgumentTypeError, UnsupportedError, n
 from skewkit.hashing.keys import Keys
 from skewkit.partitioners import PARTITIONERS, Partitioner
 from skewkit.partitioners.base import weights_of
+from skewkit.partitioners.capacities import checked_capacities
 from skewkit.partitioners.checks import Floats, non_negative, whole_number
 from skewkit.simulator.events import ChangeCapacity, Event, in_order
 from skewkit.simulator.queues import departures
@@ -153,9 +154,4 @@ def _times(name: str, values: Any, size: int) -> Floats:
 
 
 def _capacities(capacities: Numbers | None, workers: int) -> Floats:
-    if capacities is None:
-        return np.ones(workers)
-    speeds = non_negative("capacities", capacities)
-    if speeds.size != workers or not np.all(speeds > 0.0):
-        raise ArgumentError(f"found {speeds.size} capacities; expected {workers}, one per worker, above zero")
-    return speeds
+    return np.array(checked_capacities(capacities, workers) or np.ones(workers))

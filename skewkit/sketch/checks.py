@@ -98,12 +98,12 @@ def switch(name: str, value: Any) -> bool:
     return bool(value)
 
 
-def non_negative(name: str, values: Sequence[float] | npt.NDArray[Any]) -> Floats:
-    """Return `values` as a one-dimensional float array, checked to be finite and not negative.
+def non_negative(name: str, values: Sequence[float] | npt.NDArray[Any], high: float = math.inf) -> Floats:
+    """Return `values` as a one-dimensional float array, checked to be finite, not negative and `high` at most.
 
     Raises:
         ArgumentTypeError: something in `values` is not a number.
-        ArgumentError: `values` has another shape than (m,), or an element is negative, NaN or infinite.
+        ArgumentError: `values` has another shape than (m,), or an element is negative, NaN, infinite or too great.
 
     >>> non_negative("weights", [1, 2.5])
     array([1. , 2.5])
@@ -119,8 +119,9 @@ def non_negative(name: str, values: Sequence[float] | npt.NDArray[Any]) -> Float
     array = found.astype(np.float64, copy=False)
     if array.ndim != 1:
         raise ArgumentError(f"{name} has shape {array.shape}; expected one dimension")
-    bad = ~(np.isfinite(array) & (array >= 0.0))
+    bad = ~(np.isfinite(array) & (array >= 0.0) & (array <= high))
     if bad.any():
         first = int(np.flatnonzero(bad)[0])
-        raise ArgumentError(f"{name}[{first}] is {array[first]!r}; expected finite numbers, zero or more")
+        most = f", {high:g} at most" if high < math.inf else ""
+        raise ArgumentError(f"{name}[{first}] is {array[first]!r}; expected finite numbers, zero or more{most}")
     return array

@@ -144,9 +144,24 @@ class AggregatePlan:
     @property
     def cut_by(self) -> list[Column]:
         """The inputs by whose hash rows go somewhere."""
-        pairs = zip(self.splits, self.inputs.names, strict=True)
-        names = dict.fromkeys(name for split, reads in pairs if split.by_value for name in reads)
+        names = dict.fromkeys(name for _, reads in self._by_value for name in reads)
         return [self.inputs.columns[int(name[1:])] for name in names]
+
+    @property
+    def branches(self) -> int:
+        """How many times the rows of the hot keys are read: once for each set of values that is cut apart."""
+        apart = {(reads, split.counted, split.each) for split, reads in self._by_value}
+        return len(apart) + any(split.partials and not split.by_value for split in self.splits)
+
+    @property
+    def listed(self) -> int:
+        """How many columns hand their distinct values to a merge, as percentiles do."""
+        return len({reads for split, reads in self._by_value if split.each})
+
+    @property
+    def _by_value(self) -> list[tuple[Split, tuple[str, ...]]]:
+        pairs = zip(self.splits, self.inputs.names, strict=True)
+        return [(split, reads) for split, reads in pairs if split.by_value]
 
     @property
     def values(self) -> list[Column]:

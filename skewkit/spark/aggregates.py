@@ -13,7 +13,7 @@ from functools import reduce
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.types import StructType
+from pyspark.sql.types import DoubleType, FloatType, StructType
 
 from skewkit.plan.keyplan import KeyPlan
 from skewkit.spark.aggregateplan import AggregatePlan, Part
@@ -24,7 +24,7 @@ from skewkit.spark.nulls import never_null
 from skewkit.spark.selecting import without
 
 _PLAIN = re.compile(r"[A-Za-z]\w*")
-_HELPER = re.compile(r"[kxrcn]\d+(_\d+)?|salt|whole|place|value|n", re.IGNORECASE)
+_HELPER = re.compile(r"[kxrcn]\d+(_\d+)?|salt|whole|place|value|minus|n", re.IGNORECASE)
 """The names that this module gives."""
 _ROW_BITS = (1 << 33) - 1
 """`monotonically_increasing_id` counts the rows of a partition in its lower 33 bits."""
@@ -140,12 +140,21 @@ def _by_value(
         made = [column for part in group for column in part.partials(*part.call.given(part.reads))]
         return without(hot.groupBy("place", *keys).agg(*made), "place")
     given = first.call.given(first.reads)
-    counted = hot.select("place", *keys, given[0].alias("value")).groupBy("place", *keys, "value")
-    pairs = counted.agg(F.count("value").alias("n"))
+    pairs = _counted(hot.select("place", *keys, given[0].alias("value")), ["place", *keys])
     made = [column for part in group for column in part.partials(F.col("value"), F.col("n"))]
     if first.split.each:
         return pairs.select(*keys, *made)
     return without(pairs.groupBy("place", *keys).agg(*made), "place")
+
+
+def _counted(df: DataFrame, by: Sequence[str]) -> DataFrame:
+    """Return how often each `value` is there; -0.0 stays apart, which a group-by takes for 0.0."""
+    value = F.col("value")
+    if df.schema["value"].dataType not in (FloatType(), DoubleType()):
+        return df.groupBy(*by, "value").agg(F.count("value").alias("n"))
+    minus = F.when(value == 0, F.startswith(value.cast("string"), F.lit("-"))).alias("minus")
+    pairs = df.groupBy(*by, "value", minus).agg(F.count("value").alias("n"))
+    return pairs.select(*by, F.when(F.col("minus"), -value).otherwise(value).alias("value"), "n")
 
 
 def as_schema(df: DataFrame, schema: StructType) -> DataFrame:

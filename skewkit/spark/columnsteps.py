@@ -10,8 +10,6 @@ from copy import copy
 from functools import lru_cache
 from typing import Any
 
-from pyspark import SparkContext
-
 Step = tuple[str, str, bool, Sequence[Any], Callable[..., Any]]
 """Kind, name, distinct, the parts, and what makes the step anew over other parts."""
 
@@ -44,6 +42,13 @@ def connect_step(expression: Any) -> Step | None:
     return None
 
 
+def _jvm() -> Any:
+    """Return the JVM of classic sessions, which an installation for Connect alone does not have."""
+    from pyspark import SparkContext
+
+    return SparkContext._jvm
+
+
 def java_node(column: Any) -> Any:
     """Return the JVM's node of a classic Column."""
     return column._jc.node()
@@ -56,7 +61,7 @@ def java_kind(node: Any) -> str:
 
 def java_column(node: Any) -> Any:
     """Return the JVM's Column of a node."""
-    return _column_class(SparkContext._jvm)(node)
+    return _column_class(_jvm())(node)
 
 
 @lru_cache(maxsize=1)
@@ -73,17 +78,17 @@ def classic_step(node: Any, kind: str) -> Step | None:
 
     def made(*values: Any) -> Any:
         """Make a node of the same class, at the same place of the user's code."""
-        return getattr(SparkContext._jvm.org.apache.spark.sql.internal, kind)(*values, node.origin())  # type: ignore[union-attr]
+        return getattr(_jvm().org.apache.spark.sql.internal, kind)(*values, node.origin())
 
     def sequence_of(parts: Sequence[Any]) -> Any:
-        return SparkContext._jvm.PythonUtils.toSeq(list(parts))  # type: ignore[union-attr]
+        return _jvm().PythonUtils.toSeq(list(parts))
 
     def call(*parts: Any) -> Any:
         flags = node.isDistinct(), node.isUserDefinedFunction(), node.isInternal()
         return made(node.functionName(), sequence_of(parts), *flags)
 
     def case(*parts: Any) -> Any:
-        scala = SparkContext._jvm.scala  # type: ignore[union-attr]
+        scala = _jvm().scala
         pairs = [scala.Tuple2(*pair) for pair in zip(parts[::2], parts[1::2], strict=False)]
         return made(sequence_of(pairs), scala.Option.apply(parts[-1] if len(parts) % 2 else None))
 

@@ -23,8 +23,8 @@ _SIMPLE = ("tinyint", "smallint", "int", "bigint", "string", "boolean", "date", 
 _LONGEST = 256
 """Bytes of the longest key that a sample brings along."""
 _ROW = (1 << 33) - 1
-_MOST = 16
-"""The optimizer's guess of a frame's rows may be so many times too small before the sample is given up."""
+_MOST = 8
+"""A task sends so many times the rows that are wanted of all tasks together before the sample is given up."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class Look:
 
 
 def look(glances: Sequence[Glance], partitions: int, wanted: int) -> Look | None:
-    """Return profiles from a sample of some `wanted` rows of each frame, or None if it would have been far more.
+    """Return profiles from a sample of some `wanted` rows of each frame, or None if a task alone had far more.
 
     Keys of simple types come with the sample; a value counts as a hash's if Spark's hash of it is this one.
     """

@@ -216,6 +216,24 @@ def is_parsed(physical: str) -> bool:
     return _PARSED.search(_uncached(physical)) is not None
 
 
+def reads_files(physical: str) -> bool:
+    r"""Return whether a plan reads files that are not cached.
+
+    >>> reads_files("FileScan orc [k#1]"), reads_files("InMemoryTableScan\n+- InMemoryRelation\n +- FileScan orc [k#1]")
+    (True, False)
+    """
+    return "FileScan" in operators(_uncached(physical))
+
+
+def count_shuffles(physical: str) -> int:
+    r"""Return the number of shuffles of a plan, below a cached frame none.
+
+    >>> count_shuffles("SortMergeJoin\n:- Exchange hashpartitioning(k#1)\n+- Exchange hashpartitioning(k#2)")
+    2
+    """
+    return sum(bool(re.match(_AT_OPERATOR + r"Exchange\b", line)) for line in _uncached(physical).splitlines())
+
+
 def is_computed(physical: str, name: str) -> bool:
     r"""Return whether a physical plan computes the column of this name, and does not only rename another one.
 

@@ -50,7 +50,7 @@ class Salting:
         others = [f for f in fields if f.name.lower() not in own and named[f.name.lower()] == 1]
         usable = _likely_few_last([f for f in others if has_fixed_hash(f.dataType)])
         parquet = seen.parquet and not named["_metadata"]
-        if not usable or seen.parsed:
+        if not usable or seen.dropping is not None:
             return cls((), seen.stored, parquet, seen.cached)
         found = seen.steady([field.name for field in usable[:_MOST_ASKED]], _MOST_HASHED)
         return cls(tuple(found), seen.stored, parquet, seen.cached)

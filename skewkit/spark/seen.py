@@ -10,11 +10,12 @@ from functools import cached_property
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from skewkit.spark.compat import explained, explained_whole, is_connect
+from skewkit.spark.compat import conf_reader, explained, explained_whole, is_connect
 from skewkit.spark.gathered import grouped_by, placed_by
 from skewkit.spark.keys import quoted
 from skewkit.spark.physical import (
     against_reading_twice,
+    count_shuffles,
     depends_on_order,
     is_changing,
     is_computed,
@@ -27,12 +28,16 @@ from skewkit.spark.physical import (
     is_simple,
     is_stored,
     of_unknown,
+    reads_files,
     unsafe_to_read_twice,
     with_results,
 )
-from skewkit.spark.size import guess_rows, rows_are_counted
+from skewkit.spark.size import guess_rows, rows_are_counted, source_bytes
 
 _NAMED = re.compile(r"Column<'[\w.`]+'>")
+_PARSED = "is parsed from texts, of which Spark may drop more or fewer as malformed when other columns are asked for"
+_CORRUPT = "spark.sql.files.ignoreCorruptFiles"
+_CORRUPTED = f"reads files, of which Spark may skip more or fewer when other columns are asked for, as {_CORRUPT} is on"
 
 
 @dataclass(frozen=True)
@@ -53,6 +58,16 @@ class Seen:
     def rows(self) -> int | None:
         """Rows that the frame's sources hold, as far as the optimizer knows."""
         return guess_rows(self._text)
+
+    @property
+    def most_rows(self) -> int | None:
+        """Rows that the frame's sources may hold, if most columns of wide tables are empty."""
+        return guess_rows(self._text, most=True)
+
+    @property
+    def source_bytes(self) -> int | None:
+        """Bytes that the frame's sources hold, as far as the optimizer knows."""
+        return source_bytes(self._text)
 
     @property
     def rows_are_counted(self) -> bool:
@@ -176,6 +191,24 @@ class Seen:
         return against_reading_twice(self._whole)
 
     @property
+    def shuffles(self) -> int:
+        """How often the frame's rows are shuffled; where a side of a join is read twice, its shuffles count twice.
+
+        >>> Seen(spark.range(9).repartition(3, "id").groupBy("id").count()).shuffles
+        1
+        """
+        return count_shuffles(self.physical)
+
+    def unmeasured(self, names: Sequence[str]) -> bool:
+        """Return whether a column of these is computed, so that the bytes of the sources say nothing of its width.
+
+        >>> wide = spark.range(9).selectExpr("repeat('x', 999) AS a", "id AS b")
+        >>> Seen(wide).unmeasured(["a"]), Seen(wide).unmeasured(["b"])
+        (True, False)
+        """
+        return bool(names) and (self.rows is None or any(is_computed(self._whole, name) for name in names))
+
+    @property
     def simple(self) -> bool:
         """Whether the frame only reads, selects and filters, so that its sources' rows bound its own."""
         return is_simple(self.physical)
@@ -213,10 +246,16 @@ class Seen:
         """Whether the frame only reads what is cached, and selects and filters of it."""
         return self.simple and is_of_cache(self.physical)
 
-    @property
-    def parsed(self) -> bool:
-        """Whether the frame is read from files of CSV, JSON or XML, of which Spark parses no more than is asked for."""
-        return is_parsed(self.physical)
+    @cached_property
+    def dropping(self) -> str | None:
+        """Why the frame may have more or fewer rows when other columns of it are read, or None.
+
+        Of CSV, JSON and XML Spark parses no more than is asked for, and finds no more malformed.
+        """
+        if is_parsed(self.physical):
+            return _PARSED
+        corrupt = conf_reader(self.frame.sparkSession)(_CORRUPT) or ""
+        return _CORRUPTED if corrupt.strip().lower() == "true" and reads_files(self.physical) else None
 
 
 def _physical(text: str) -> str:

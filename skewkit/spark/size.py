@@ -11,13 +11,16 @@ _UNIT = {unit: 1024**power for power, unit in enumerate(("B", "KiB", "MiB", "GiB
 _ATTRIBUTES = re.compile(r"\[([^\[\]]*)\]")
 _MORE = re.compile(r"\.\.\. (\d+) more fields")
 _COLUMN_BYTES, _ROW_BYTES = 12, 8
+_MANY = 16
+"""Of more columns than these most are often empty, and take no bytes in a file."""
 _UNKNOWN = 1 << 60
 
 
-def guess_rows(explained: str, *, counted: bool = True) -> int | None:
+def guess_rows(explained: str, *, counted: bool = True, most: bool = False) -> int | None:
     """Return the rows that the sources of a plan hold, from the text of EXPLAIN COST, or None where nobody knows.
 
-    Without `counted`, their bytes count even where a source says its rows.
+    Without `counted`, their bytes count even where a source says its rows. With `most`, the columns of wide tables
+    are taken to be empty but for a few, so that these may have far more rows.
 
     Files are compressed and sources are filtered later, so this is a guess within a factor of ten or so; it errs
     on the low side, which makes a sample larger. Joins are not multiplied out: their sources are added up.
@@ -37,8 +40,20 @@ def guess_rows(explained: str, *, counted: bool = True) -> int | None:
         count = float(size) * _UNIT[unit]
         if count >= _UNKNOWN:
             return None
-        total += int(count / (_ROW_BYTES + _COLUMN_BYTES * _columns(line)))
+        columns = min(_columns(line), _MANY) if most else _columns(line)
+        total += int(count / (_ROW_BYTES + _COLUMN_BYTES * columns))
     return total if lines else None
+
+
+def source_bytes(explained: str) -> int | None:
+    """Return the bytes that the sources of a plan hold, or None where nobody knows.
+
+    >>> source_bytes("+- Range (0, 1000, step=1, splits=Some(2)), Statistics(sizeInBytes=8.0 KiB, rowCount=1.00E+3)")
+    8192
+    """
+    found = [_SIZE.search(line) for line in _sources(explained)]
+    sizes = [float(each.group(1)) * _UNIT[each.group(2)] for each in found if each is not None]
+    return int(sum(sizes)) if sizes and max(sizes) < _UNKNOWN else None
 
 
 def rows_are_counted(explained: str) -> bool:
@@ -75,6 +90,15 @@ def has_fixed_width(type_: DataType) -> bool:
     if isinstance(type_, StructType):
         return all(has_fixed_width(field.dataType) for field in type_.fields)
     return _FIXED.match(type_.simpleString()) is not None
+
+
+def varying_widths(type_: StructType) -> list[str]:
+    """Return the names of the columns of which `row_bytes` guesses.
+
+    >>> varying_widths(spark.range(1).selectExpr("id", "'x' AS s").schema)
+    ['s']
+    """
+    return [field.name for field in type_.fields if not has_fixed_width(field.dataType)]
 
 
 def row_bytes(type_: DataType) -> float:

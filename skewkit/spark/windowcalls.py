@@ -32,6 +32,8 @@ def read_function(df: DataFrame, result: str, column: Column) -> Function | str:
     """Return a function as it was called, or the reason why only Spark can read it."""
     call = read_call(column)
     if call is None:
+        if node_of(column).kind == "sql":
+            return f"{result} is written in SQL; give it as a function, such as F.sum('x')"
         return unread_because(column) or f"{result} is not a plain call of a window function"
     if call.distinct:
         return f"{call.name}(distinct) is no window function"

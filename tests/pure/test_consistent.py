@@ -1,6 +1,7 @@
 """Consistent Grouping rule by rule: virtual workers, delegation, pairing, piggybacking, eventual consistency."""
 
 import itertools
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -9,9 +10,10 @@ from hypothesis import strategies as st
 
 from skewkit.errors import ArgumentError
 from skewkit.partitioners import PARTITIONERS
+from skewkit.partitioners.consistent import ConsistentGrouping
 from skewkit.partitioners.delegation import Delegation, Kind, Signal
 from skewkit.partitioners.virtual_workers import VirtualWorkers
-from skewkit.simulator import replay, streams
+from skewkit.simulator import AddWorker, RemoveWorker, replay, streams
 
 relaxed = settings(deadline=None)
 
@@ -223,19 +225,23 @@ def test_sources_that_heard_the_same_signals_have_the_same_virtual_workers(signa
         for worker in [*order, *(w for w in range(4) for _ in range(len(signals)))]:
             if left[worker]:
                 signal = left[worker].pop(0)
-                p._heard[worker] = signal.time
                 p._follow(signal)
+                p._heard[worker] = signal.time
+                p._settle()
         assert p.owners == expected.owners
         assert (p._pairing.idle, p._pairing.busy) == (expected.idle, expected.busy)
         assert len(p._recent) <= len(signals)
 
 
-def test_sources_of_one_replay_agree_in_the_end():
+@pytest.mark.parametrize(
+    ("count", "messages", "options"), [(4, 20_000, {}), (20, 40_000, {}), (4, 20_000, {"slot": 100.0})]
+)
+def test_sources_of_one_replay_agree_in_the_end(count, messages, options):
+    """With many sources, or short slots, an acknowledgement brings several signals at once."""
     capacities = np.r_[np.full(3, 3.0), np.ones(7)]
-    stream = streams.zipf(20_000, 2000, 1.0, seed=1)
-    trace = replay(
-        stream, "consistent", workers=10, sources=4, service_times=0.9 * capacities.sum(), capacities=capacities
-    )
+    stream = streams.zipf(messages, 2000, 1.0, seed=1)
+    times = {"service_times": 0.9 * capacities.sum(), "capacities": capacities}
+    trace = replay(stream, "consistent", workers=10, sources=count, **times, **options)
     sources = trace.partitioners
     assert all(p._delegation is sources[0]._delegation for p in sources)
     assert sources[0].moves > 10
@@ -249,28 +255,65 @@ def test_sources_of_one_replay_agree_in_the_end():
     assert all(len(p._recent) < sources[0].moves for p in sources)  # most signals are settled and forgotten
 
 
-def test_a_worker_that_was_removed_is_heard_until_it_has_done_its_messages():
-    """A signal from before the removal comes late: it still belongs before the removal."""
-    p = PARTITIONERS["consistent"](workers=3, virtual=3)
-    p._pending[0] = 1
-    p._heard = [0.0, 15.0, 0.0]
-    p._follow(said(15.0, 1, Kind.DECREASE))
-    p.tick(25.0)
+def test_a_worker_that_leaves_says_what_it_has_not_said_and_no_more():
+    """A source that has no message there any more would hear of the signal when the worker returns, or never."""
+    p, q = (PARTITIONERS["consistent"](workers=3, virtual=3, slot=10.0) for _ in range(2))
+    q.share_workers(p)
+    for _ in range(4):
+        p._delegation.arrive(0)
+    for now in (0.0, 20.0):
+        p.observe(0, "k", 1.0, now)
+    assert (p._pairing.idle, q._pairing.idle) == ([0], [])
+    for each in (p, q):
+        each.tick(25.0)
+    q.remove_worker(0)
+    assert [(s.time, s.kind) for s in q._recent] == [(20.0, Kind.INCREASE), (25.0, Kind.LEAVE)]
     p.remove_worker(0)
-    p._heard = [0.0, 45.0, 45.0]
-    p._follow(said(45.0, 2, Kind.DECREASE))
-    p._heard[0] = 50.0
-    p._follow(said(20.0, 0, Kind.INCREASE))
-    expected = VirtualWorkers(3, 3)
-    for signal in (
-        said(15.0, 1, Kind.DECREASE),
-        said(20.0, 0, Kind.INCREASE),
-        said(25.0, 0, Kind.LEAVE),
-        said(45.0, 2, Kind.DECREASE),
-    ):
-        expected.follow(signal)
-    assert p.owners == expected.owners
-    assert p._pairing.busy == expected.busy == [2]
+    p.observe(0, "k", 1.0, 60.0)  # a message that it had before
+    assert q._delegation._mail[q._source][0] == []
+    assert p.owners == q.owners
+
+
+@relaxed
+@given(st.randoms(use_true_random=False))
+def test_virtual_workers_follow_from_the_signals_that_a_source_has_heard(random):
+    """Whatever comes and goes, and however late a signal is heard."""
+    workers, heard = random.choice([2, 3, 5]), {}
+    present, known, events = set(range(workers)), workers, []
+    for time in sorted(random.uniform(0, 300) for _ in range(random.choice([1, 3, 5]))):
+        if len(present) > 1 and random.random() < 0.5:
+            events.append(RemoveWorker(time, random.choice(sorted(present))))
+            present.remove(events[-1].worker)
+        else:
+            gone = sorted(set(range(known)) - present)
+            events.append(AddWorker(time, 1.0, random.choice(gone) if gone else known))
+            present.add(events[-1].worker)
+            known = max(present | set(gone)) + 1
+    keys = [int(min(1000.0, random.paretovariate(0.8))) for _ in range(300)]
+    slot, virtual = random.choice([0.0, 5.0, 20.0]), 5
+    times = {"service_times": random.choice([0.5, 1.2]) * workers, "capacities": [1.0, *[3.0] * (workers - 1)]}
+    follow = ConsistentGrouping._follow
+
+    def noted(self, signal):
+        heard.setdefault(id(self), []).append(signal)
+        follow(self, signal)
+
+    with mock.patch.object(ConsistentGrouping, "_follow", noted):
+        trace = replay(
+            keys,
+            "consistent",
+            workers,
+            sources=random.choice([1, 4]),
+            events=events,
+            slot=slot,
+            virtual=virtual,
+            **times,
+        )
+    for source in trace.partitioners:
+        expected = VirtualWorkers(workers, virtual)
+        for signal in sorted(heard.get(id(source), [])):
+            expected.follow(signal)
+        assert source.owners == expected.owners
 
 
 # The whole (Figures 9 and 10)

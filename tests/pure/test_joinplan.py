@@ -238,9 +238,9 @@ def test_a_look_up_on_what_comes_out_of_a_shuffle_is_not_cheap():
     plan = join_plan(left, right, 32, JoinRules("full"))
     assert plan.looked_up == ("left",)
     cheap = salt_price(plan, Widths(), hashed=False)
-    dear = salt_price(plan, Widths(), hashed=False, costly=("left",))
+    dear = salt_price(plan, Widths(), hashed=False, costly={"left": 1.0})
     assert dear.total - cheap.total == pytest.approx(0.85 * left.rows)
-    assert salt_price(plan, Widths(), hashed=False, costly=("right",)) == cheap
+    assert salt_price(plan, Widths(), hashed=False, costly={"right": 1.0}) == cheap
 
 
 def test_a_broadcast_keeps_to_its_budget():

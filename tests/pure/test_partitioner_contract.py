@@ -240,7 +240,7 @@ def test_nonsense_is_refused_and_changes_nothing(name):
         with pytest.raises(ArgumentTypeError, match="workers"):
             scheme(workers=workers)
     p = scheme(workers=3)
-    for weight in (-1.0, float("nan"), float("inf")):
+    for weight in (-1.0, float("nan"), float("inf"), 1e301):
         with pytest.raises(ArgumentError, match="weight"):
             p.route("a", weight)
         with pytest.raises(ArgumentError, match=r"weights\[0\]"):
@@ -361,6 +361,9 @@ def test_reports_that_make_no_sense_are_refused(name):
         p.tick(float("inf"))
     with pytest.raises(ArgumentTypeError):
         p.share_workers(make("key" if name != "key" else "shuffle"))
+    for other in (PARTITIONERS[name](workers=p.workers + 1), PARTITIONERS[name](workers=p.workers, seed=p.seed + 1)):
+        with pytest.raises(ArgumentError, match="expected one like this source"):
+            p.share_workers(other)
 
 
 @every_scheme

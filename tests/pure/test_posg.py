@@ -86,6 +86,12 @@ def test_the_tolerance_decides_by_equation_1(tolerance, sent):
     assert (operator.execute([1], 4.0) is not None) is sent
 
 
+def test_keys_that_come_after_the_snapshot_have_no_part_in_equation_1():
+    operator = Operator((1, 2), window=2, tolerance=0.05)
+    sent = [operator.execute([cell], time) is not None for cell, time in ((0, 3.0), (0, 3.0), (0, 3.0), (1, 50.0))]
+    assert sent == [False, False, False, True]
+
+
 def test_an_operator_whose_messages_take_no_time_is_stable():
     operator = Operator((1, 1), window=1, tolerance=0.0)
     assert [operator.execute([0], 0.0) is not None for _ in range(4)] == [False, True, False, True]

@@ -12,6 +12,7 @@ from pyspark.ml.functions import array_to_vector
 from pyspark.sql import Window
 from pyspark.sql import functions as F
 
+import skewkit
 from skewkit import KeyProfile, SkewkitError, explain, skew_join, skew_profile
 from skewkit.api.joinkeys import join_keys
 from skewkit.errors import UnsupportedError
@@ -841,6 +842,94 @@ def test_texts_of_which_other_rows_are_malformed_when_other_columns_are_read(spa
     hot, cold = spark.range(9_000).selectExpr("id % 3 AS k", "id AS v"), right.where("k > 0")
     with conf(spark, "spark.skewkit.minRows", "1000"):
         assert "stay whole" not in explain(skew_join(hot, cold, "k", how, partitions=4))
+
+
+@pytest.mark.parametrize("how", ["left", "full"])
+def test_files_of_which_more_are_corrupt_when_other_columns_are_read(spark, tmp_path, how):
+    """Plain Spark skips the file whose `w` is a text, but not where only `k` is asked for."""
+    spark.range(6_000).selectExpr("0L AS k", "'x' AS w").write.parquet(str(tmp_path / "a"))
+    spark.range(1, 90).selectExpr("id AS k", "int(id) AS w").write.parquet(str(tmp_path / "b"))
+    left = spark.range(5).selectExpr("id AS k", "id AS v")
+    with conf(spark, "spark.skewkit.minRows", "1000"), conf(spark, "spark.sql.files.ignoreCorruptFiles", "true"):
+        right = spark.read.schema("k bigint, w int").parquet(str(tmp_path / "a"), str(tmp_path / "b"))
+        joined = skew_join(left, right, "k", how, partitions=4)
+        assert_same_rows(joined, left.join(right, "k", how))
+        assert "the right side's hot keys stay whole: it reads files, of which Spark may skip" in explain(joined)
+    assert Seen(right).dropping is None
+
+
+def test_a_look_up_does_not_double_the_plan_of_a_chain(spark, tmp_path):
+    """A look-up on the result of joins runs these again, and the next one all of that."""
+    spark.range(60_000).selectExpr("if(id % 2 = 0, 0, id % 5000) AS k", "id AS v0").write.parquet(str(tmp_path / "0"))
+    chain = plain = spark.read.parquet(str(tmp_path / "0"))
+    for number in range(1, 6):
+        path = str(tmp_path / str(number))
+        spark.range(5000).selectExpr("id AS k", f"id AS v{number}").write.parquet(path)
+        other = spark.read.parquet(path)
+        chain, plain = skew_join(chain, other, "k", "full", partitions=8), plain.join(other, "k", "full")
+    assert physical_plan(chain).count("FileScan parquet") < 3 * physical_plan(plain).count("FileScan parquet")
+    assert_same_rows(chain, plain)
+
+
+def test_texts_that_are_computed_may_be_too_long_for_a_hash_table(spark, facts):
+    """Nobody sees how long they are, and a hash table cannot spill."""
+    many = spark.range(400_000).selectExpr("id AS k", "repeat(string(id), 4000) AS blob")
+    hot = spark.range(2_000_000).selectExpr("if(id % 2 = 0, 0, id % 400000) AS k", "id AS v")
+    known = {
+        "left_profile": skew_profile(hot, "k", partitions=4),
+        "right_profile": skew_profile(many, "k", partitions=4),
+    }
+    for right, operator in (
+        (many, "SortMergeJoin"),
+        (many.select("k", F.length("blob").alias("n")), "ShuffledHashJoin"),
+    ):
+        joined = skew_join(hot, right, "k", strategy="salt", partitions=4, **known)
+        assert operator in physical_plan(joined)
+
+
+def test_explain_invents_no_numbers_for_keys_that_were_named(spark):
+    facts = spark.range(9000).selectExpr("id % 900 AS k", "id AS v")
+    dims = spark.range(900).selectExpr("id AS k", "id AS w")
+    for strategy, heavy in (("broadcast_head", [0, 1, 2]), ("salt", [0]), ("salt", list(range(8)))):
+        said = explain(skew_join(facts, dims, "k", "left", heavy=heavy, strategy=strategy, partitions=8))
+        assert "these keys were named as hot" in said
+        assert not re.search(r"times the mean|00\.0%|rows are sent again|some \d", said.split("  note")[0]), said
+
+
+def test_tables_that_are_bucketed_by_the_key(spark):
+    hot = "if(id % 3 > 0, 0, id % 5000)"
+    for name, key in (("bucketed_a", hot), ("bucketed_b", "id % 5000")):
+        spark.sql(f"DROP TABLE IF EXISTS {name}")
+        spark.range(30_000).selectExpr(f"{key} AS k", f"id AS {name}").write.bucketBy(3, "k").saveAsTable(name)
+    try:
+        left, right = spark.table("bucketed_a"), spark.table("bucketed_b").where("bucketed_b < 5000")
+        joined = skew_join(left, right, "k", strategy="salt", partitions=3)
+        assert_same_rows(joined, left.join(right, "k"))
+        assert "side is not shuffled at all, as its table is bucketed by the key" in explain(joined)
+    finally:
+        for name in ("bucketed_a", "bucketed_b"):
+            spark.sql(f"DROP TABLE IF EXISTS {name}")
+
+
+def test_a_right_frame_of_a_session_whose_groups_lose_their_keys(spark, facts):
+    other = spark.newSession()
+    other.conf.set("spark.sql.retainGroupColumns", "false")
+    right = other.range(60).selectExpr("if(id % 2 = 0, 0, id) AS k", "id AS w")
+    joined = skew_join(facts, right, "k", "left")
+    assert "retainGroupColumns is off" in explain(joined)
+    assert_same_rows(joined, facts.join(right, "k", "left"))
+
+
+def test_small_frames_of_a_session_with_thousands_of_partitions(spark):
+    """Adaptive execution leaves few of them, and what is placed exactly cannot be coalesced."""
+    left = spark.range(60_000).selectExpr("if(id % 2 = 0, 0, id % 5000) AS k", "id AS v")
+    right = spark.range(5_000).selectExpr("id AS k", "id AS w")
+    with conf(spark, "spark.sql.shuffle.partitions", "2000"):
+        assert ", 200 partitions" in explain(skew_join(left, right, "k"))
+        assert ", 200 partitions" in explain(skewkit.skew_groupby(left, "k").agg(F.collect_set("v")))
+        assert ", 2000 partitions" in explain(skew_join(left, right, "k", partitions=2000, heavy=[0]))
+        with conf(spark, "spark.sql.adaptive.coalescePartitions.enabled", "false"):
+            assert ", 2000 partitions" in explain(skew_join(left, right, "k", heavy=[0]))
 
 
 def test_null_keys_of_both_sides_are_not_compared_with_each_other(spark, monkeypatch):

@@ -503,6 +503,28 @@ def test_a_trial_counts_nothing(spark, skewed, connect):
     assert seen.value == 500
 
 
+def test_a_trial_of_a_function_that_reads_a_broadcast(spark, skewed, connect):
+    """What is pickled with a broadcast in it is noted by PySpark for the thread's next function."""
+    if connect:
+        pytest.skip("Connect has no broadcasts")
+    context = spark.sparkContext
+    seen, factor = context.accumulator(0), context.broadcast(2)
+
+    def function(frame):
+        seen.add(len(frame))
+        return frame[["k"]].head(1).assign(n=len(frame) * factor.value)
+
+    df = skewed(rows=500)
+    ours = skewkit.skew_groupby(df, "k", strategy="wrap", partitions=3).applyInPandas(
+        function, "k bigint, n bigint", merge=lambda parts: parts.head(1).assign(n=parts["n"].sum())
+    )
+    assert seen.value == 0
+    assert ours.agg(F.sum("n")).first()[0] == 1000
+    skewkit.skew_groupby(df, "k", strategy="native").applyInPandas(function, "k bigint, n bigint")
+    factor.destroy()
+    assert spark.range(1).select(F.udf(lambda x: x)("id")).collect() == [("0",)]
+
+
 def test_orders_by_which_nothing_can_be_cut(spark, skewed):
     grouped = skewkit.skew_groupby(skewed(rows=500).repartition(3), "k", strategy="wrap", partitions=3)
     given = {"func": lambda f: f[["k"]].head(1), "schema": "k bigint", "merge": lambda parts: parts.head(1)}

@@ -53,6 +53,37 @@ def test_aggregates(facts, strategy, adaptive):
         assert f"strategy   {strategy}" in skewkit.explain(grouped)
 
 
+@pytest.mark.connect
+@pytest.mark.parametrize("kind", ["double", "float"])
+def test_medians_of_negative_zeros(spark, kind):
+    keyed = spark.range(0, 1000, 1, 3).selectExpr(
+        "if(id % 10 < 8, id % 2, id) AS k", "if(id % 2 = 0, -0.0D, 0.0D) AS d"
+    )
+    df = keyed.selectExpr("k", f"{kind}(d) AS d")
+    asked = [F.median("d").cast("string").alias("m"), F.percentile("d", 0.1).cast("string").alias("p")]
+    plain = df.groupBy("k").agg(*asked)
+    assert plain.where("k = 0").first()[1:] == ("-0.0", "-0.0")
+    assert_same_rows(skewkit.skew_groupby(df, "k", strategy="wrap", partitions=4).agg(*asked), plain)
+
+
+def test_medians_of_many_columns_are_left_to_spark(facts):
+    """Each would be computed from a reading of the hot rows of its own."""
+    df = facts.select("k", *((F.col("v") % (90 + i)).alias(f"c{i}") for i in range(9)))
+    medians = [F.median(f"c{i}") for i in range(9)]
+    assert "9 columns would be cut by their own values" in skewkit.explain(skewkit.skew_groupby(df, "k").agg(*medians))
+    asked = skewkit.skew_groupby(df, "k", strategy="wrap", partitions=3).agg(*medians)
+    assert_same_rows(asked, df.groupBy("k").agg(*medians))
+
+
+@pytest.mark.connect
+def test_groups_by_maps(spark):
+    df = spark.range(90).selectExpr("map('a', id % 2) AS m", "named_struct('m', map(id % 2, 'a')) AS s", "id AS v")
+    for key in ("m", "s"):
+        counted = skewkit.skew_groupby(df, key).agg(F.collect_set("v").alias("vs"))
+        assert "holds, a map, which has no hash" in skewkit.explain(counted)
+        assert_same_rows(counted, df.groupBy(key).agg(F.collect_set("v").alias("vs")), unordered=("vs",))
+
+
 @pytest.mark.every(7)
 @pytest.mark.connect
 @pytest.mark.parametrize("strategy", ["auto", "native", "wrap", "dkg"])
