@@ -154,7 +154,7 @@ def _counted(df: DataFrame, by: Sequence[str]) -> DataFrame:
         return df.groupBy(*by, "value").agg(F.count("value").alias("n"))
     minus = F.when(value == 0, F.startswith(value.cast("string"), F.lit("-"))).alias("minus")
     pairs = df.groupBy(*by, "value", minus).agg(F.count("value").alias("n"))
-    return pairs.select(*by, F.when(F.col("minus"), -value).otherwise(value).alias("value"), "n")
+    return pairs.select(*by, F.when(F.col("minus"), -F.abs(value)).otherwise(value).alias("value"), "n")
 
 
 def as_schema(df: DataFrame, schema: StructType) -> DataFrame:
