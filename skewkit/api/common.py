@@ -176,7 +176,8 @@ def given_profile(
             if isinstance(error, SkewkitError):
                 raise
             types = dict(zip(keys.names, own, strict=True))
-            raise ArgumentError(f"a value of heavy={heavy!r} does not fit the key types {types}") from error
+            joined = f", compared as {', '.join(keys.types)}" if tuple(own) != keys.types else ""
+            raise ArgumentError(f"a value of heavy={heavy!r} does not fit the key types {types}{joined}") from error
     if given is None:
         return None
     if not isinstance(given, KeyProfile):

@@ -27,7 +27,7 @@ from skewkit.plan.choice import Choice
 from skewkit.plan.joinrules import SIDES
 from skewkit.plan.profile import KeyProfile
 from skewkit.plan.rehash import rehashed
-from skewkit.spark.compat import conf_reader, differing_conf, is_column, is_of_a_task, is_off
+from skewkit.spark.compat import differing_conf, in_force, is_column, is_of_a_task, is_off
 from skewkit.spark.frames import remember
 from skewkit.spark.joining import broadcast_head, salted
 from skewkit.spark.joinsides import JoinKeys
@@ -153,7 +153,7 @@ def skew_join(
         return remember(native, Choice(title, "native", reason))
     if strategy == "broadcast_head":
         sides.check_broadcast(kind)
-    profiles = _given_profiles(keys, heavy, left_profile, right_profile, conf_reader(left.sparkSession)(_ZONE))
+    profiles = _given_profiles(keys, heavy, left_profile, right_profile, in_force(left.sparkSession, _ZONE))
     lost = _left_out((left_profile, right_profile), profiles, null_safe=any(keys.null_safe))
     asked = Asked(title, strategy, keys, rules, n, settings, *profiles, lost)
     try:

@@ -102,6 +102,14 @@ def _double(value: Any, old: str) -> float:
     return float(_decimal(value, old))
 
 
+def _date(value: Any, _: str) -> dt.date:
+    if isinstance(value, dt.date) and not isinstance(value, dt.datetime):
+        return value
+    if isinstance(value, str) and _DAY.fullmatch(value.strip()):
+        return dt.date.fromisoformat(value.strip())
+    raise ValueError(f"{value!r} is no date, or one in some time zone only")
+
+
 def _time(value: dt.date, old: str, new: str, zone: str | None) -> dt.datetime:
     local = value if isinstance(value, dt.datetime) else dt.datetime.combine(value, dt.time())
     if new == "timestamp_ntz" or local.tzinfo is not None or old not in ("date", "timestamp_ntz"):
@@ -125,11 +133,13 @@ def _zone(name: str) -> dt.tzinfo:
 
 
 _NUMBER = re.compile(r"[+-]?\d{1,40}(?:\.\d{0,40})?", re.ASCII)
+_DAY = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
 _OFFSET = re.compile(r"(?:Z|(?:UTC|GMT|UT)?([+-])(\d{1,2})(?::?(\d{2}))?)")
 _FLAGS = {**dict.fromkeys(("t", "true", "y", "yes", "1"), True), **dict.fromkeys(("f", "false", "n", "no", "0"), False)}
 _CASTS: dict[str, Callable[[Any, str], Any]] = {
     "string": _text,
     "binary": _bytes,
+    "date": _date,
     "decimal": _decimal,
     "double": _double,
     **dict.fromkeys(("tinyint", "smallint", "int", "bigint"), _whole),

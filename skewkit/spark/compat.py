@@ -54,6 +54,18 @@ def conf_reader(spark: SparkSession) -> Callable[[str], str | None]:
     return read
 
 
+def in_force(spark: SparkSession, name: str) -> str | None:
+    """Return a conf of Spark's own as it is in force, set or not; None where this version has none of the name.
+
+    >>> in_force(spark, "spark.sql.caseSensitive"), in_force(spark, "spark.sql.no.such.conf")
+    ('false', None)
+    """
+    try:
+        return spark.conf.get(name)
+    except Exception:  # before Spark 4.0 not one of PySpark's
+        return None
+
+
 def differing_conf(a: SparkSession, b: SparkSession) -> str | None:
     """Return a conf that decides what keys are, and that two sessions differ in, or None.
 
@@ -61,8 +73,7 @@ def differing_conf(a: SparkSession, b: SparkSession) -> str | None:
     """
     if a is b:
         return None
-    read, other = conf_reader(a), conf_reader(b)
-    return next((name for name in _DECIDING if read(name) != other(name)), None)
+    return next((name for name in _DECIDING if in_force(a, name) != in_force(b, name)), None)
 
 
 def is_off(spark: SparkSession, name: str) -> bool:

@@ -12,7 +12,7 @@ from functools import reduce
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from skewkit.spark.compat import has_star_except, is_off
+from skewkit.spark.compat import has_star_except, is_connect, is_off
 from skewkit.spark.keys import Names, quoted
 
 _LATERAL = "spark.sql.lateralColumnAlias.enableImplicitResolution"
@@ -21,10 +21,11 @@ _LATERAL = "spark.sql.lateralColumnAlias.enableImplicitResolution"
 def with_columns(df: DataFrame, columns: Mapping[str, Column]) -> DataFrame:
     """Return the frame with more columns, by their names, of which each may use those before it.
 
-    That is one select, by lateral aliases, unless the session does without them.
+    That is one select, by lateral aliases, unless the session does without them. On Connect it does: there Spark fails
+    where a frame that has them is used twice in one query.
     """
     named = [column.alias(name) for name, column in columns.items()]
-    if is_off(df.sparkSession, _LATERAL):
+    if is_connect(df) or is_off(df.sparkSession, _LATERAL):
         return reduce(lambda found, column: found.select("*", column), named, df)
     return df.select("*", *named)
 

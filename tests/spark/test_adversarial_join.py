@@ -697,6 +697,26 @@ def test_hot_keys_that_the_join_casts_can_be_named(spark, kind):
         assert max(partition_rows(joined)) < 450
 
 
+def test_dates_that_the_join_casts_can_be_named(spark):
+    """A session has a time zone though nobody has set one."""
+    day = dt.date(2020, 1, 1)
+    dates = spark.range(900).selectExpr(
+        "if(id % 3 > 0, DATE'2020-01-01', date_add(DATE'2020-01-02', cast(id AS int))) AS k"
+    )
+    for kind, heavy in (("timestamp", day), ("string", day), ("timestamp_ntz", day)):
+        other = spark.range(3).selectExpr(
+            f"cast(date_add(DATE'2020-01-01', cast(id AS int)) AS {kind}) AS k", "id AS w"
+        )
+        joined = skew_join(dates, other, "k", strategy="salt", heavy=[heavy], partitions=3)
+        assert_same_rows(joined, dates.join(other, "k"))
+        assert "2020" in explain(joined).split("  note")[0]
+    texts = dates.selectExpr("cast(k AS string) AS k", "1 AS v")
+    joined = skew_join(texts, dates, "k", strategy="salt", heavy=["2020-01-01"], partitions=3)
+    assert_same_rows(joined.agg(F.count("*")), texts.join(dates, "k").agg(F.count("*")))
+    with pytest.raises(SkewkitError, match="'k': 'string'}, compared as date"):
+        skew_join(texts, dates, "k", strategy="salt", heavy=["first of May"], partitions=3)
+
+
 def test_explain_says_which_keys_of_a_profile_are_lost(facts, dims):
     profile = skew_profile(facts.selectExpr("concat('x', k) AS k"), "k", partitions=3)
     joined = skew_join(facts, dims, "k", strategy="salt", left_profile=profile, partitions=3)
