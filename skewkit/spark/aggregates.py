@@ -20,7 +20,7 @@ from skewkit.spark.aggregateplan import AggregatePlan, Part
 from skewkit.spark.grouping import Placed, placed
 from skewkit.spark.guard import guarded
 from skewkit.spark.keys import Keys
-from skewkit.spark.nulls import never_null
+from skewkit.spark.nulls import has_fewer_nulls, never_null, no_null_within
 from skewkit.spark.selecting import without
 
 _PLAIN = re.compile(r"[A-Za-z]\w*")
@@ -162,7 +162,10 @@ def as_schema(df: DataFrame, schema: StructType) -> DataFrame:
     columns = []
     for found, wanted in zip(df.schema.fields, schema.fields, strict=True):
         column, filled = F.col(found.name), found.nullable and not wanted.nullable
-        if found.dataType != wanted.dataType:
+        same = found.dataType.simpleString() == wanted.dataType.simpleString()
+        if same and has_fewer_nulls(wanted.dataType, found.dataType):
+            column, filled = no_null_within(column, found.dataType, wanted.dataType), not wanted.nullable
+        elif found.dataType != wanted.dataType:
             column = column.cast(wanted.dataType)
         if filled:
             column = never_null(column, wanted.dataType)

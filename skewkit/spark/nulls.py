@@ -30,6 +30,46 @@ def never_null(column: Column, type_: DataType) -> Column:
     return column if nothing is None else F.coalesce(column, nothing)
 
 
+def has_fewer_nulls(wanted: DataType, found: DataType) -> bool:
+    """Return whether a field or element of a type is never null, and that of another one, of the same names, may be."""
+    if isinstance(wanted, StructType) and isinstance(found, StructType):
+        pairs = list(zip(wanted.fields, found.fields, strict=True))
+        never = any(old.nullable and not new.nullable for new, old in pairs)
+        return never or any(has_fewer_nulls(new.dataType, old.dataType) for new, old in pairs)
+    if isinstance(wanted, ArrayType) and isinstance(found, ArrayType):
+        never = found.containsNull and not wanted.containsNull
+        return never or has_fewer_nulls(wanted.elementType, found.elementType)
+    return False
+
+
+def no_null_within(column: Column, found: DataType, wanted: DataType) -> Column:
+    """Return a column whose fields and elements are such that Spark sees which of them are never null, as in `wanted`.
+
+    `found` is the type of the column, and has the same names.
+
+    >>> rows = spark.sql("SELECT named_struct('a', nullif(id, 9), 'b', array(nullif(id, 9))) AS s FROM range(1)")
+    >>> found = rows.schema[0].dataType
+    >>> wanted = spark.sql("SELECT named_struct('a', id, 'b', array(id)) AS s FROM range(1)").schema[0].dataType
+    >>> rows.select(no_null_within(F.col("s"), found, wanted)).schema[0].dataType == wanted
+    True
+    """
+    if found == wanted:
+        return column
+    if isinstance(found, StructType) and isinstance(wanted, StructType):
+        made = []
+        for old, new in zip(found.fields, wanted.fields, strict=True):
+            field = no_null_within(column.getField(old.name), old.dataType, new.dataType)
+            made.append(never_null(field, new.dataType) if old.nullable and not new.nullable else field)
+        row = F.struct(*(field.alias(new.name) for field, new in zip(made, wanted.fields, strict=True)))
+        return F.when(column.isNotNull(), row)
+    if isinstance(found, ArrayType) and isinstance(wanted, ArrayType):
+        old_type, new_type = found.elementType, wanted.elementType
+        if old_type != new_type:
+            column = F.transform(column, lambda element: no_null_within(element, old_type, new_type))
+        return F.array_compact(column) if found.containsNull and not wanted.containsNull else column
+    return column
+
+
 def _nothing(type_: DataType) -> Column | None:
     """Return a constant of a type that is not null, nor holds a null; None where none is known."""
     if isinstance(type_, ArrayType):

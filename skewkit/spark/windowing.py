@@ -17,7 +17,7 @@ from skewkit.spark.borders import bordered
 from skewkit.spark.carrying import Helpers, carried, in_order, meets
 from skewkit.spark.guard import guarded
 from skewkit.spark.keys import Keys, Names, quoted
-from skewkit.spark.nulls import never_null
+from skewkit.spark.nulls import has_fewer_nulls, never_null, no_null_within
 from skewkit.spark.ordering import OrderBy, first_order
 from skewkit.spark.salting import Salting
 from skewkit.spark.seen import Seen
@@ -200,6 +200,9 @@ def _finished(
         type_ = field.dataType.simpleString()
         if found.dataType.simpleString() != type_:
             column = column.cast(type_)
+        elif has_fewer_nulls(field.dataType, found.dataType):
+            column = no_null_within(column, found.dataType, field.dataType)
+            found = StructField(found.name, field.dataType, nullable=True)
         if found.nullable and not field.nullable:
             column = never_null(column, field.dataType)
         if field.nullable and not found.nullable:

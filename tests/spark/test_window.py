@@ -393,11 +393,7 @@ OF_DAYS = {
 @pytest.mark.every(4)
 @pytest.mark.connect
 @pytest.mark.parametrize("type_", OF_DAYS)
-def test_defaults_of_columns_that_cannot_be_null(spark, type_, connect):
-    if connect and type_ == "struct":
-        pytest.skip(
-            "on Connect the fields of a struct become nullable, as they are written by the names of their types"
-        )
+def test_defaults_of_columns_that_cannot_be_null(spark, type_):
     rows = spark.range(2_000).selectExpr("if(id % 10 < 8, 0, id) AS k", "id AS v")
     df = rows.selectExpr("*", f"coalesce({OF_DAYS[type_]}, {OF_DAYS[type_].replace('v', '7')}) AS x")
     default = F.expr(OF_DAYS[type_].replace("v", "7"))
