@@ -24,7 +24,7 @@ from skewkit.partitioners.checks import whole_number
 from skewkit.plan.profile import KeyProfile, named_heavy
 from skewkit.plan.rehash import NO_KEY, recast
 from skewkit.plan.values import hashable
-from skewkit.spark.compat import conf_reader, default_partitions, is_frame, is_off
+from skewkit.spark.compat import conf_reader, default_partitions, is_column, is_frame, is_off
 from skewkit.spark.keys import Keys
 from skewkit.spark.profiling import Found, Task, auto_fraction, profile
 from skewkit.spark.seen import Seen
@@ -72,8 +72,9 @@ def _as_coalesced(partitions: int, frames: Sequence[DataFrame]) -> int:
     """Return as many partitions as adaptive execution would leave of many, by the least size that it makes."""
     if partitions <= _FEW or any(is_off(frame.sparkSession, name) for frame in frames for name in _COALESCING):
         return partitions
-    sizes = [Seen(frame).source_bytes for frame in frames]
-    if not sizes or None in sizes:
+    all_seen = [Seen(frame) for frame in frames]
+    sizes = [seen.source_bytes for seen in all_seen]
+    if not sizes or None in sizes or not all(seen.simple and not seen.widened for seen in all_seen):
         return partitions
     return min(partitions, max(_FEW, sum(size or 0 for size in sizes) // _LEAST_BYTES))
 
@@ -140,7 +141,7 @@ def first_line(error: Exception) -> str:
 def heavy_values(heavy: Sequence[Any], keys: Keys) -> list[tuple[Any, ...]]:
     """Return the keys that the user named as hot, one tuple per key."""
     if isinstance(heavy, str | bytes) or not isinstance(heavy, Sequence):
-        several = isinstance(heavy, Iterable) and not isinstance(heavy, str | bytes)
+        several = isinstance(heavy, Iterable) and not (isinstance(heavy, str | bytes) or is_column(heavy))
         instead = "list(heavy)" if several else f"heavy=[{heavy!r}]"
         raise ArgumentTypeError(f"heavy is a list of key values, not {heavy!r}; write {instead}")
     width = len(keys.names)

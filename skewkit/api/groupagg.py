@@ -25,8 +25,8 @@ Merges = Mapping[Any, Callable[..., Any]]
 _AGGREGATE_UDFS = (PythonEvalType.SQL_GROUPED_AGG_PANDAS_UDF, getattr(PythonEvalType, "SQL_GROUPED_AGG_ARROW_UDF", -1))
 _MOST_DISTINCT = 0.5
 """Distinct values per sampled row from which on counting each value first makes nothing smaller."""
-_MOST_BRANCHES = 8
-"""Sets of values that are cut apart, each from a reading of the hot rows of its own, before `auto` leaves that."""
+_MOST_APART = 8
+"""Readings of the hot rows, each to cut them by other values, before `auto` leaves that."""
 _DICT_NAMES = {"average": "avg", "mean": "avg", "size": "count", "std": "stddev"}
 
 
@@ -45,8 +45,8 @@ def grouped_aggregates(group: Grouping, exprs: Sequence[Any], merges: Merges | N
         return remember(native, group.native(plan))
     if group.strategy == "auto" and not plan.pays:
         return remember(native, group.native(plan.why_not))
-    if group.strategy == "auto" and plan.branches > _MOST_BRANCHES:
-        why = f"{plan.branches} columns would be cut by their own values, and the rows of hot keys read as often"
+    if group.strategy == "auto" and plan.apart > _MOST_APART:
+        why = f"the rows of hot keys would be read {plan.apart} times, each time to cut the values of other aggregates"
         return remember(native, group.native(why))
     unsteady = group.seen.unsteady(plan.cut_by) if plan.cut_by else None
     if unsteady is not None:

@@ -48,14 +48,14 @@ def skew_groupby(
         *keys: key columns: names, Columns or numbers from 1 on.
         strategy: `auto`, `native`, or how to place the keys: `wrap` (skewkit's own, taken by `auto`), `d_choices`,
             `w_choices`, `round_robin`, `dkg` or `key`.
-        partitions: number of partitions n; the session's shuffle partitions if None. Where there are more than 200 and
-            adaptive execution may coalesce them, `auto` takes one per MB that the sources hold, and 200 at least.
+        partitions: number of partitions n; the session's shuffle partitions if None.
         profile: a `KeyProfile` of these keys; without it one query profiles the frame, when the result is asked for.
         heavy: hot keys that you know, as a list of values (tuples for composite keys); then nothing is profiled.
 
     Raises:
         ColumnNotFoundError: a key is not in the frame.
-        KeyTypeError: a key is, or holds, a map, a variant or a geometry.
+        KeyTypeError: a key is, or holds, a variant or a geometry, or a map, of which Spark 4.0 and later make groups
+            for `agg`.
         ArgumentError: unknown strategy, partitions below 1, or both `profile` and `heavy`.
         ProfileError: the profile is of other keys.
         UnsupportedError: the frame is a stream.
@@ -70,7 +70,7 @@ def skew_groupby(
     check_batch(df, "skew_groupby", "; for groups that go on over micro-batches use df.groupBy with a watermark")
     settings = settings_of(df)
     check_strategy(strategy, ("auto", "native", *SCHEMES))
-    n = check_partitions(df, partitions, *([df] if strategy == "auto" else ()))
+    n = check_partitions(df, partitions)
     if len(keys) == 1 and isinstance(keys[0], list | tuple):
         keys = tuple(keys[0])
     found = find_keys(df, [_numbered(df, key) if isinstance(key, int) else key for key in keys], maps=True)

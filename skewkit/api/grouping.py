@@ -87,7 +87,7 @@ class Grouping:
             )
         if cold is None and found.distinct is not None and found.distinct > most_distinct:
             repeat = f"{min(1.0, found.distinct):.0%} of the rows have a new one"
-            cold = f"the values hardly repeat ({repeat}), so the parts would be as large"
+            cold = f"the values hardly repeat ({repeat}), so the parts would be nearly as large as the groups"
         largest = max((h.weight for h in plan.heavy), default=0.0)
         if cold is not None and known.weight is None and largest > most_rows:
             reason = f"a group of {largest:,.0f} rows would be held in one Python worker; parts have {most_rows:,}"

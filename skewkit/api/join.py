@@ -102,7 +102,8 @@ def skew_join(
             the other side's rows of these keys, which reads both frames twice; `salt`: hot rows are spread and the
             other side's are copied.
         partitions: number of partitions n; the session's shuffle partitions if None. Where there are more than 200 and
-            adaptive execution may coalesce them, `auto` takes one per MB that the sources hold, and 200 at least.
+            adaptive execution may coalesce them, `auto` takes one per MB, and 200 at least, of what is only read,
+            selected and filtered.
         heavy: hot keys that you know, as a list of values (tuples for composite keys); then nothing is profiled. They
             are taken to be hot in the frame that surely has more rows, as far as the optimizer knows, else in the left
             one (in a right join the right one). What Spark broadcasts as a whole is left to it with `auto`.

@@ -99,7 +99,8 @@ def _head_broken(asked: Asked, sides: Sides, head: Head) -> str | None:
     if (asked.left if side == "left" else asked.right) is None:
         return None
     seen, keys = (sides.left, asked.keys.left) if side == "left" else (sides.right, asked.keys.right)
-    width = sides.memory(asked.left, asked.right).of(side)
+    # Who asks for a broadcast says that texts that are computed are short enough.
+    width = sides.memory(asked.left, asked.right).of(side) - (0.0 if asked.auto else sides.unmeasured.of(side))
     most = min(asked.settings.broadcast_rows, int(asked.settings.broadcast_bytes / width))
     if rows_of(seen.frame, keys, head, most + 1) <= most:
         return None

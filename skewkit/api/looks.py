@@ -32,7 +32,7 @@ class Looked:
 def look_at(frames: Sequence[Looked], partitions: int, settings: Settings) -> Look | None:
     """Return profiles of frames that are only read, or None where it takes a profile job."""
     wanted = min(_MOST, settings.sample_rows * partitions)
-    rows = [each.seen.most_rows for each in frames]
+    rows = [each.seen.rows for each in frames]
     if wanted < _LEAST * partitions or None in rows or not all(each.seen.simple for each in frames):
         return None
     guesses = [float(r or 0) for r in rows]

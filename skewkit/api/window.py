@@ -79,7 +79,8 @@ def skew_window(
         order_by: name, Column (`F.desc("t")`) or list of them, as in `Window.orderBy`; None where there is no order.
         strategy: `auto`, `native` (plain Spark) or `split`.
         partitions: number of partitions n; the session's shuffle partitions if None. Where there are more than 200 and
-            adaptive execution may coalesce them, `auto` takes one per MB that the sources hold, and 200 at least.
+            adaptive execution may coalesce them, `auto` takes one per MB, and 200 at least, of what is only read,
+            selected and filtered.
         profile: a `KeyProfile` of the partition columns; without it one query profiles the frame.
 
     Raises:

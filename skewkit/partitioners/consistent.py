@@ -143,6 +143,8 @@ class ConsistentGrouping(Partitioner):
 
     def _settle(self) -> None:
         """Forget the signals that are older than the latest word of every worker: none can come before them."""
+        if not self._recent:
+            return
         horizon = min(self._heard[worker] for worker in self._active)
         old = 0
         while old < len(self._recent) and self._recent[old].time < horizon:

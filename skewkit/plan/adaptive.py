@@ -116,10 +116,10 @@ def _made(subtree: list[str]) -> str | None:
     for at, line in enumerate(subtree):
         if _PASSED.match(line):
             continue
+        if "FileScan" in line:  # whose paths and columns may hold any word
+            return _BUCKETED if "Bucketed: true" in line else None
         if "Exchange" in line and "REPARTITION" not in line:
             return _APART if _from_one_task(subtree[at + 1 :]) else None
-        if "FileScan" in line:  # whose paths may hold any word
-            return _BUCKETED if "Bucketed: true" in line else None
         return next((reason for pattern, reason in _MADE if pattern.search(line)), None)
     return None
 

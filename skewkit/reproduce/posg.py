@@ -139,7 +139,7 @@ _SETTING = (
     "streams."
 )
 _SLOW = (
-    "By the paper's rules the matrices are not stable before about half of this stream has passed, and until then "
+    "By the paper's rules the matrices are not stable before a third to all of this stream has passed, and until then "
     "POSG is Round-Robin; the options `early` and `pooled` start at once."
 )
 

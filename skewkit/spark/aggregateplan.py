@@ -148,10 +148,10 @@ class AggregatePlan:
         return [self.inputs.columns[int(name[1:])] for name in names]
 
     @property
-    def branches(self) -> int:
-        """How many times the rows of the hot keys are read: once for each set of values that is cut apart."""
-        apart = {(reads, split.counted, split.each) for split, reads in self._by_value}
-        return len(apart) + any(split.partials and not split.by_value for split in self.splits)
+    def apart(self) -> int:
+        """How often the rows of the hot keys are read for values that are cut apart from the rest."""
+        pairs = ((split, reads) for split, reads in self._by_value if split.counted or reads != self.salted_by)
+        return len({(reads, split.counted, split.each) for split, reads in pairs})
 
     @property
     def listed(self) -> int:

@@ -258,6 +258,16 @@ def is_computed(physical: str, name: str) -> bool:
     return False
 
 
+def is_constant(physical: str, name: str) -> bool:
+    r"""Return whether a column is a short constant wherever a plan computes one of its name.
+
+    >>> is_constant("Project [EU AS c#1]", "c"), is_constant("Project [concat(a#1, b#2) AS c#3]", "c")
+    (True, False)
+    """
+    made = re.findall(rf"(?:\[|, )([^,\[\]]*) AS {re.escape(name)}#\d", _uncached(physical))
+    return bool(made) and not any(re.search(r"[#()]", value) for value in made)
+
+
 def is_stored(physical: str, name: str) -> bool:
     r"""Return whether a column is for certain one that the plan reads, by this or another name.
 

@@ -19,6 +19,7 @@ from skewkit.spark.physical import (
     depends_on_order,
     is_changing,
     is_computed,
+    is_constant,
     is_cut,
     is_of_cache,
     is_of_parquet,
@@ -32,8 +33,9 @@ from skewkit.spark.physical import (
     unsafe_to_read_twice,
     with_results,
 )
-from skewkit.spark.size import guess_rows, rows_are_counted, source_bytes
+from skewkit.spark.size import guess_rows, rows_are_counted, source_bytes, varying_widths
 
+_MOST_WIDTHS = 64
 _NAMED = re.compile(r"Column<'[\w.`]+'>")
 _PARSED = "is parsed from texts, of which Spark may drop more or fewer as malformed when other columns are asked for"
 _CORRUPT = "spark.sql.files.ignoreCorruptFiles"
@@ -58,11 +60,6 @@ class Seen:
     def rows(self) -> int | None:
         """Rows that the frame's sources hold, as far as the optimizer knows."""
         return guess_rows(self._text)
-
-    @property
-    def most_rows(self) -> int | None:
-        """Rows that the frame's sources may hold, if most columns of wide tables are empty."""
-        return guess_rows(self._text, most=True)
 
     @property
     def source_bytes(self) -> int | None:
@@ -199,14 +196,21 @@ class Seen:
         """
         return count_shuffles(self.physical)
 
-    def unmeasured(self, names: Sequence[str]) -> bool:
-        """Return whether a column of these is computed, so that the bytes of the sources say nothing of its width.
+    @cached_property
+    def widened(self) -> bool:
+        """Whether texts, arrays or the like are computed, so that the bytes of the sources say nothing of their width.
 
-        >>> wide = spark.range(9).selectExpr("repeat('x', 999) AS a", "id AS b")
-        >>> Seen(wide).unmeasured(["a"]), Seen(wide).unmeasured(["b"])
-        (True, False)
+        Constants are not, nor is it asked of more than some columns.
+
+        >>> Seen(spark.range(9).selectExpr("repeat('x', 999) AS a")).widened
+        True
+        >>> Seen(spark.range(9).selectExpr("id AS b", "'EU' AS c")).widened
+        False
         """
-        return bool(names) and (self.rows is None or any(is_computed(self._whole, name) for name in names))
+        names = varying_widths(self.frame.schema)[:_MOST_WIDTHS]
+        physical = self.physical
+        computed = (n for n in names if is_computed(physical, n) and not is_constant(physical, n))
+        return bool(names) and (self.rows is None or next(computed, None) is not None)
 
     @property
     def simple(self) -> bool:

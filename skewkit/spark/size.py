@@ -11,16 +11,13 @@ _UNIT = {unit: 1024**power for power, unit in enumerate(("B", "KiB", "MiB", "GiB
 _ATTRIBUTES = re.compile(r"\[([^\[\]]*)\]")
 _MORE = re.compile(r"\.\.\. (\d+) more fields")
 _COLUMN_BYTES, _ROW_BYTES = 12, 8
-_MANY = 16
-"""Of more columns than these most are often empty, and take no bytes in a file."""
 _UNKNOWN = 1 << 60
 
 
-def guess_rows(explained: str, *, counted: bool = True, most: bool = False) -> int | None:
+def guess_rows(explained: str, *, counted: bool = True) -> int | None:
     """Return the rows that the sources of a plan hold, from the text of EXPLAIN COST, or None where nobody knows.
 
-    Without `counted`, their bytes count even where a source says its rows. With `most`, the columns of wide tables
-    are taken to be empty but for a few, so that these may have far more rows.
+    Without `counted`, their bytes count even where a source says its rows.
 
     Files are compressed and sources are filtered later, so this is a guess within a factor of ten or so; it errs
     on the low side, which makes a sample larger. Joins are not multiplied out: their sources are added up.
@@ -40,8 +37,7 @@ def guess_rows(explained: str, *, counted: bool = True, most: bool = False) -> i
         count = float(size) * _UNIT[unit]
         if count >= _UNKNOWN:
             return None
-        columns = min(_columns(line), _MANY) if most else _columns(line)
-        total += int(count / (_ROW_BYTES + _COLUMN_BYTES * columns))
+        total += int(count / (_ROW_BYTES + _COLUMN_BYTES * _columns(line)))
     return total if lines else None
 
 

@@ -12,6 +12,7 @@ import pytest
 from pyspark.sql import functions as F
 
 import skewkit
+from skewkit.api.groupfunction import check_function
 from skewkit.errors import ArgumentError
 from skewkit.spark.compat import VERSION, explained
 from skewkit.testing import assert_same_rows
@@ -520,9 +521,8 @@ def test_a_trial_of_a_function_that_reads_a_broadcast(spark, skewed, connect):
     )
     assert seen.value == 0
     assert ours.agg(F.sum("n")).first()[0] == 1000
-    skewkit.skew_groupby(df, "k", strategy="native").applyInPandas(function, "k bigint, n bigint")
-    factor.destroy()
-    assert spark.range(1).select(F.udf(lambda x: x)("id")).collect() == [("0",)]
+    check_function(function, None, df.schema, ours.schema, ["k"])
+    assert list(context._pickled_broadcast_vars) == []
 
 
 def test_orders_by_which_nothing_can_be_cut(spark, skewed):
