@@ -264,7 +264,7 @@ def is_constant(physical: str, name: str) -> bool:
     >>> is_constant("Project [EU AS c#1]", "c"), is_constant("Project [concat(a#1, b#2) AS c#3]", "c")
     (True, False)
     """
-    made = re.findall(rf"(?:\[|, )([^,\[\]]*) AS {re.escape(name)}#\d", _uncached(physical))
+    made = re.findall(rf"(?:\[|, )([^,\[\]]{{0,64}}) AS {re.escape(name)}#\d", _uncached(physical))
     return bool(made) and not any(re.search(r"[#()]", value) for value in made)
 
 

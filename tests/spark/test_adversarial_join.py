@@ -364,7 +364,8 @@ def test_a_plan_whose_text_is_cut_off_is_not_trusted(spark, facts, dims):
 
 
 def test_a_session_with_more_shuffle_partitions_than_a_plan_can_have(spark, facts, dims):
-    with conf(spark, "spark.sql.shuffle.partitions", "100000"):
+    coalescing = "spark.sql.adaptive.coalescePartitions.enabled"
+    with conf(spark, "spark.sql.shuffle.partitions", "100000"), conf(spark, coalescing, "false"):
         assert "65536 partitions" in explain(skew_join(facts, dims, "k"))
 
 
