@@ -364,9 +364,8 @@ def test_a_plan_whose_text_is_cut_off_is_not_trusted(spark, facts, dims):
 
 
 def test_a_session_with_more_shuffle_partitions_than_a_plan_can_have(spark, facts, dims):
-    coalescing = "spark.sql.adaptive.coalescePartitions.enabled"
-    with conf(spark, "spark.sql.shuffle.partitions", "100000"), conf(spark, coalescing, "false"):
-        assert "65536 partitions" in explain(skew_join(facts, dims, "k"))
+    with conf(spark, "spark.sql.shuffle.partitions", "100000"):
+        assert "65536 partitions" in explain(skew_join(facts, dims, "k", strategy="salt"))
 
 
 TIME_ZONE = "spark.sql.session.timeZone"
