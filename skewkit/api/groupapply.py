@@ -13,7 +13,7 @@ from skewkit.api.common import analysed, measured
 from skewkit.api.cutting import cut_along
 from skewkit.api.groupfunction import check_arguments, check_function, is_plain
 from skewkit.api.grouping import Grouping, noted
-from skewkit.errors import ArgumentError, ArgumentTypeError, KeyTypeError, UnsupportedError
+from skewkit.errors import ArgumentError, ArgumentTypeError, UnsupportedError
 from skewkit.plan.choice import Choice
 from skewkit.plan.keyplan import KeyPlan
 from skewkit.plan.profile import KeyProfile, key_text, named_heavy
@@ -65,7 +65,6 @@ class Functions:
 
 def apply_function(group: Grouping, given: Functions) -> DataFrame:
     """Run a group function, in parts for hot keys if there is a merge."""
-    _check_keys(group)
     by = _checked(group, given)
     task = GroupMap(
         given.func, given.schema, given.merge, given.arrow, group.settings.group_rows, group.settings.group_bytes
@@ -90,16 +89,6 @@ def apply_function(group: Grouping, given: Functions) -> DataFrame:
     if by is not None:
         return _in_order(group, by, choice, choice.plan, task)
     return _in_parts(group, found, choice, choice.plan, task)
-
-
-def _check_keys(group: Grouping) -> None:
-    """Refuse keys that Spark makes groups of for aggregates alone."""
-    maps = [name for name, type_ in zip(group.keys.names, group.keys.types, strict=True) if "map<" in type_]
-    if maps:
-        raise KeyTypeError(
-            f"key column {maps[0]!r} is, or holds, a map, and Spark sorts no rows by maps, which group functions need; "
-            f"use a part of it, or to_json({maps[0]})"
-        )
 
 
 def _checked(group: Grouping, given: Functions) -> OrderBy | None:
@@ -205,8 +194,6 @@ def cogrouped(left: Grouping, right: object) -> tuple[Grouping, Grouping]:
 def apply_cogroup(left: Grouping, right: Grouping, func: GroupFunction, schema: StructType | str) -> DataFrame:
     """Run a function of pairs of groups, each pair whole on a partition of its own plan."""
     check_arguments("func", func, frames=2)
-    for side in (left, right):
-        _check_keys(side)
     grouped = [side.df.groupBy(*side.keys.columns) for side in (left, right)]
     native = analysed(lambda: grouped[0].cogroup(grouped[1]).applyInPandas(func, schema))
     for side in (left, right):

@@ -54,8 +54,8 @@ def skew_groupby(
 
     Raises:
         ColumnNotFoundError: a key is not in the frame.
-        KeyTypeError: a key is, or holds, a variant or a geometry, or a map, of which Spark 4.0 and later make groups
-            for `agg`.
+        KeyTypeError: a key is, or holds, a variant or a geometry; before Spark 4.0 a map, too, which is left to plain
+            Spark since.
         ArgumentError: unknown strategy, partitions below 1, or both `profile` and `heavy`.
         ProfileError: the profile is of other keys.
         UnsupportedError: the frame is a stream.

@@ -13,7 +13,7 @@ from skewkit.plan.joinrules import SIDES, Side, opposite
 # joined to 3 M on Spark 4.2.0, where plain Spark takes 1, a hash join 0.78, the salted one 0.93, the broadcast 0.76.
 _HASHED = 0.8  # shuffled, and joined by a hash table instead of a sort
 _ROUTED = 0.15  # finding the partition of a row
-_SHUFFLED = 0.3  # a row's way to another task, as the stages of docs/speed.md have it
+_SHUFFLED = 0.3  # a row's way to another task, an estimate from the stages in docs/speed.md
 _READ = 0.15  # reading a row once more and filtering it
 _AGAIN = 1.0  # computing a row once more that comes out of a shuffle
 _PROBED = 0.25  # joining a row to a broadcast table

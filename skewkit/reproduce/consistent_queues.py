@@ -164,9 +164,8 @@ _SETTING = (
     "worker, over time."
 )
 _SLOT = (
-    "A time slot of CG is 100 messages per worker, 1,000 here, and it takes 50 to 80 of them until the virtual workers "
-    "are where they belong. The slot is free: with 200 CG adapts that much faster (Fig. 13: a mean completion time of "
-    "139 in place of 2,581), for a quarter more pairs."
+    "A time slot of CG is 100 messages per worker, 1,000 here, and it takes dozens of them until the virtual workers "
+    "are where they belong. The slot is free: with a shorter one (`slot`) CG adapts sooner, for more pairs."
 )
 
 FIGURES = (

@@ -169,9 +169,8 @@ PAPER = Paper(
             "Round-Robin's best, and with Zipf-2.5 it matches full knowledge.",
             "distribution",
             _SLOW
-            + " With Zipf-1 and 2 it takes 20,500 of the 32,768 tuples as a rule, with Zipf-1.5 25,800 to 31,000, from "
-            "Zipf-2.5 on a third of them, which leaves a gain. With uniform keys every column mixes many items, so "
-            "there is little to learn: the cure then loses to Round-Robin.",
+            + " It takes longest with Zipf-1.5 and 2, and least from Zipf-2.5 on, which leaves a gain. With uniform "
+            "keys every column mixes many items, so there is little to learn: the cure then loses to Round-Robin.",
         ),
         _figure(
             5,

@@ -264,8 +264,9 @@ def is_constant(physical: str, name: str) -> bool:
     >>> is_constant("Project [EU AS c#1]", "c"), is_constant("Project [concat(a#1, b#2) AS c#3]", "c")
     (True, False)
     """
-    made = re.findall(rf"(?:\[|, )([^,\[\]]{{0,64}}) AS {re.escape(name)}#\d", _uncached(physical))
-    return bool(made) and not any(re.search(r"[#()]", value) for value in made)
+    text, at = _uncached(physical), rf" AS {re.escape(name)}#\d"
+    made = re.findall(r"(?:\[|, )([^,\[\]]{0,64})" + at, text)
+    return 0 < len(made) == len(re.findall(at, text)) and not any(re.search(r"[#()]", value) for value in made)
 
 
 def is_stored(physical: str, name: str) -> bool:

@@ -890,7 +890,7 @@ def test_a_look_up_does_not_double_the_plan_of_a_chain(spark, tmp_path):
     assert_same_rows(chain, plain)
 
 
-def test_texts_that_are_computed_may_be_too_long_for_a_hash_table(spark, facts):
+def test_texts_that_are_computed_may_be_too_long_for_a_hash_table(spark):
     """Nobody sees how long they are, and a hash table cannot spill."""
     many = spark.range(400_000).selectExpr("id AS k", "repeat(string(id), 4000) AS blob")
     hot = spark.range(2_000_000).selectExpr("if(id % 2 = 0, 0, id % 400000) AS k", "id AS v")

@@ -44,11 +44,6 @@ CASES = {
     "map key": (lambda df: skewkit.skew_join(df, df, "m"), KeyTypeError, "map"),
     "map as partition": (lambda df: skewkit.skew_window(df, "m", "v"), KeyTypeError, "map"),
     "map key of a scheme": (lambda df: skewkit.skew_groupby(df, "m", strategy="wrap"), UnsupportedError, "no hash"),
-    "function of groups by maps": (
-        lambda df: skewkit.skew_groupby(df, "m").applyInPandas(lambda f: f, "v bigint"),
-        KeyTypeError,
-        r"use a part of it, or to_json\(m\)",
-    ),
     "set of heavy keys": (
         lambda df: skewkit.skew_join(df, df, "k", heavy={0}),
         ArgumentTypeError,

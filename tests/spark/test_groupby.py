@@ -80,6 +80,23 @@ def test_groups_by_maps(spark):
         counted = skewkit.skew_groupby(df, key).agg(F.collect_set("v").alias("vs"))
         assert "holds, a map, which has no hash" in skewkit.explain(counted)
         assert_same_rows(counted, df.groupBy(key).agg(F.collect_set("v").alias("vs")), unordered=("vs",))
+        sizes = [by(df, key).applyInPandas(lambda f: size(f), "n bigint") for by in (skewkit.skew_groupby, grouped)]
+        assert_same_rows(*sizes)
+        both = [
+            by(df, key).cogroup(by(df, key)).applyInPandas(lambda a, b: size(a, b), "n bigint")
+            for by in (skewkit.skew_groupby, grouped)
+        ]
+        assert_same_rows(*both)
+
+
+def grouped(df, key):
+    """Group as plain Spark does."""
+    return df.groupBy(key)
+
+
+def size(left, right=()):
+    """Return how many rows a group has, or two of a key."""
+    return pd.DataFrame({"n": [len(left) + len(right)]})
 
 
 @pytest.mark.every(7)

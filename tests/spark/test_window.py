@@ -397,7 +397,7 @@ def test_defaults_of_columns_that_cannot_be_null(spark, type_):
     rows = spark.range(2_000).selectExpr("if(id % 10 < 8, 0, id) AS k", "id AS v")
     df = rows.selectExpr("*", f"coalesce({OF_DAYS[type_]}, {OF_DAYS[type_].replace('v', '7')}) AS x")
     default = F.expr(OF_DAYS[type_].replace("v", "7"))
-    check(df, ["k"], ["v"], {"p": F.call_function("lag", F.col("x"), F.lit(1), default)})
+    check(df, ["k"], ["v"], {"p": F.call_function("lag", F.col("x"), F.lit(1), default), "q": F.lag("x")})
 
 
 def test_arguments_of_finite_frames_that_are_of_the_row_s_file(spark, tmp_path):
