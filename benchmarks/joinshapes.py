@@ -2,6 +2,7 @@
 
 import tempfile
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
@@ -26,6 +27,32 @@ def shapes(fact: DataFrame, dim: DataFrame, one_file: DataFrame) -> dict[str, tu
         "grouped": (fact, dim.groupBy("k").agg(F.max("name").alias("name")), "inner"),
         "one mapper": (one_file, dim, "inner"),
     }
+
+
+def chain(fact: DataFrame, dim: DataFrame, join: Callable[..., DataFrame]) -> DataFrame:
+    """Join the fact on three keys, each hot with other rows."""
+    return join(join(join(fact, dim, "k"), *_other(dim, "b")), *_other(dim, "c")).drop("name")
+
+
+def _other(dim: DataFrame, key: str) -> tuple[DataFrame, str]:
+    return dim.select(F.col("k").alias(key), F.col("name").alias(f"name_{key}")), key
+
+
+def followed(fact: DataFrame, dim: DataFrame, join: Callable[..., DataFrame]) -> DataFrame:
+    """Join, and group by the same key, for which plain Spark needs no other shuffle."""
+    return join(fact, dim, "k").groupBy("k").agg(F.sum("v").alias("v"), F.max("name").alias("name"))
+
+
+def three_keys(spark: SparkSession, folder: Path, fact: DataFrame, keys: int) -> DataFrame:
+    """Write and read back a fact with two keys more, of which one has 0.3 and one 0.2 of the rows."""
+    other = {
+        name: F.when(F.pmod(F.xxhash64("v", F.lit(name)), F.lit(10)) < tenths, hot).otherwise(
+            F.pmod(F.xxhash64(F.lit(name), "v"), F.lit(keys))
+        )
+        for name, hot, tenths in (("b", 1, 3), ("c", 2, 2))
+    }
+    fact.withColumns(other).write.mode("overwrite").parquet(str(folder / "three"))
+    return spark.read.parquet(str(folder / "three"))
 
 
 def pairs(spark: SparkSession, rows: int) -> DataFrame:
@@ -55,6 +82,13 @@ def main(rows: int = 5_000_000, runs: int = 3, only: Sequence[str] = ()) -> None
                     lambda a=left, b=right, h=how: a.join(b, "k", h),
                     lambda a=left, b=right, h=how: skewkit.skew_join(a, b, "k", h, strategy="salt"),
                 )
+            three = three_keys(spark, folder, fact, int(rows * 0.15))
+            salted = partial(skewkit.skew_join, strategy="salt")
+            jobs["then grouped"] = (lambda: followed(fact, dim, DataFrame.join), lambda: followed(fact, dim, salted))
+            jobs["chain of three"] = (
+                lambda: chain(three, dim, DataFrame.join),
+                lambda: chain(three, dim, skewkit.skew_join),
+            )
             left = pairs(spark, rows)
             right = left.withColumnRenamed("v", "w")
             jobs["both sides hot"] = (

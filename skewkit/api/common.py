@@ -10,6 +10,7 @@ from typing import Any
 from pyspark.errors import AnalysisException, PySparkException, PySparkTypeError
 from pyspark.sql import DataFrame
 
+from skewkit.api.drawing import draw_before_join
 from skewkit.errors import (
     ArgumentError,
     ArgumentTypeError,
@@ -222,4 +223,10 @@ def measured(sides: Sequence[tuple[Seen, Keys]], partitions: int, settings: Sett
     rows = settings.sample_rows * partitions
     tasks = [Task(seen.frame, keys, auto_fraction(seen.rows, rows)) for seen, keys in sides]
     tasks[0] = replace(tasks[0], **wanted)
-    return profile(tasks, partitions, rows)
+    return profile([_drawn(task, rows) for task in tasks], partitions, rows)
+
+
+def _drawn(task: Task, wanted: float) -> Task:
+    """Return the task with a sample that is drawn before the join that the frame is, where that can be."""
+    drawn = None if task.inputs else draw_before_join(task.frame, (*task.keys.columns, *task.values), wanted)
+    return task if drawn is None else replace(task, fraction=auto_fraction(drawn.rows, wanted), draw=drawn.at)

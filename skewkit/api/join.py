@@ -19,6 +19,7 @@ from skewkit.api.common import (
     given_profile,
     settings_of,
 )
+from skewkit.api.drawing import joined_from
 from skewkit.api.joinchoice import Asked, decide
 from skewkit.api.joinkeys import join_keys, without_hopeless_rows
 from skewkit.api.joinsides import Sides
@@ -92,6 +93,8 @@ def skew_join(
       that cannot be null, after `broadcast_head` where either frame has such a column or two of one name, and
       after a join of a frame with itself.
     * Where a broadcast or the data's evenness makes plain Spark right, its plan is returned (`strategy="auto"`).
+    * A side that is itself what `skew_join` returned need not run to be profiled: a sample of one of its sides is
+      joined, so that the keys of a chain of joins are found at a fraction of its cost. Other joins do run for that.
 
     Args:
         left: the left frame.
@@ -132,6 +135,11 @@ def skew_join(
     on = list(on) if isinstance(on, tuple) else on
     check_strategy(strategy, STRATEGIES)
     n = check_partitions(left, partitions, *((left, right) if strategy == "auto" else ()))
+    measured = heavy is None and left_profile is None
+
+    def joined(frame: DataFrame, choice: Choice) -> DataFrame:
+        return remember(frame, choice, joined_from(left, right, on, kind, choice, measured=measured))
+
     differing = differing_conf(left.sparkSession, right.sparkSession)
     if differing is None:
         loses = any(is_off(frame.sparkSession, _RETAIN) for frame in (left, right))
@@ -141,7 +149,7 @@ def skew_join(
     native = analysed(lambda: left.join(right, on, how))  # type: ignore[arg-type]
     title = f"{kind} join on {_on_text(on)}, {n} partitions"
     if strategy == "native":
-        return remember(native, Choice(title, "native", "asked for"))
+        return joined(native, Choice(title, "native", "asked for"))
     if not isinstance(keys, str):
         left, right, keys = without_hopeless_rows(left, right, keys, kind)
     known = None if isinstance(keys, str) else keys
@@ -151,7 +159,7 @@ def skew_join(
         reason = keys if isinstance(keys, str) else sides.closed_reason(kind, residual=keys.residual is not None)
         if strategy != "auto":
             raise UnsupportedError(f"strategy {strategy!r} is not possible here: {reason}; use 'auto' or 'native'")
-        return remember(native, Choice(title, "native", reason))
+        return joined(native, Choice(title, "native", reason))
     if strategy == "broadcast_head":
         sides.check_broadcast(kind)
     profiles = _given_profiles(keys, heavy, left_profile, right_profile, in_force(left.sparkSession, _ZONE))
@@ -163,12 +171,12 @@ def skew_join(
         if strategy != "auto" or not (isinstance(error, _FAILED) or is_of_a_task(error)):
             raise
         # Plain Spark may compute fewer keys, or may fail as well, when it is asked for rows.
-        return remember(native, Choice(title, "native", f"the keys could not be profiled: {first_line(error)}"))
+        return joined(native, Choice(title, "native", f"the keys could not be profiled: {first_line(error)}"))
     if choice.strategy == "native" or choice.join is None:
-        return remember(native, choice)
+        return joined(native, choice)
     if choice.head is not None:
-        return remember(broadcast_head(left, right, keys, choice.join, choice.head, shuffle_hash=choice.hashed), choice)
-    return remember(salted(left, right, keys, choice.join, shuffle_hash=choice.hashed, seen=dict(sides.named)), choice)
+        return joined(broadcast_head(left, right, keys, choice.join, choice.head, shuffle_hash=choice.hashed), choice)
+    return joined(salted(left, right, keys, choice.join, shuffle_hash=choice.hashed, seen=dict(sides.named)), choice)
 
 
 def _given_profiles(

@@ -15,9 +15,9 @@ from skewkit.plan.choice import Choice, JoinOptions, choose_join, cold_reason, h
 from skewkit.plan.grid import Grid
 from skewkit.plan.joinplan import Head, JoinPlan, join_plan
 from skewkit.plan.joinrules import SIDES, JoinRules, Side, opposite
-from skewkit.plan.price import Widths
 from skewkit.plan.profile import KeyProfile, every_key_once
 from skewkit.spark.compat import conf_reader, is_off
+from skewkit.spark.frames import origin_of
 from skewkit.spark.joining import rows_of
 from skewkit.spark.joinsides import JoinKeys
 from skewkit.spark.physical import top_join
@@ -58,7 +58,7 @@ def decide(asked: Asked, sides: Sides, physical: str) -> Choice:
     """
     native = _without_a_job(asked, physical)
     if native is not None:
-        return Choice(asked.title, "native", native)
+        return Choice(asked.title, "native", native, broadcast=True)
     left, right = _profiles(asked, sides)
     scheme = "w_choices" if left.named else "wrap"
     hot = _larger(asked, sides) if left.named else None
@@ -77,7 +77,7 @@ def decide(asked: Asked, sides: Sides, physical: str) -> Choice:
     # A look may know the heavy keys of a cold join by their hashes only: nothing to show.
     nameless = any(None in h.key for profile in (left, right) if profile is not None for h in profile.heavy)
     shown = (None, None) if nameless else (left, right)
-    hashed = _fits_a_hash_table(asked, sides, plan, sides.memory(left, right))
+    hashed = _fits_a_hash_table(asked, sides, plan, (left, right))
     choice = Choice(asked.title, chosen, reason, shown[0], plan.keys, plan, notes=notes, other=shown[1], hashed=hashed)
     if chosen != "broadcast_head":
         return choice
@@ -94,11 +94,11 @@ def decide(asked: Asked, sides: Sides, physical: str) -> Choice:
 
 
 def _head_broken(asked: Asked, sides: Sides, head: Head) -> str | None:
-    """Return why the broadcast would be too large, or None; where a profile was given, rows are counted."""
+    """Return why the broadcast would be too large, or None; rows are counted but where the frame was profiled."""
     side = opposite(head.side)
-    if (asked.left if side == "left" else asked.right) is None:
-        return None
     seen, keys = (sides.left, asked.keys.left) if side == "left" else (sides.right, asked.keys.right)
+    if (asked.left if side == "left" else asked.right) is None and origin_of(seen.frame) is None:
+        return None
     # Who asks for a broadcast says that texts that are computed are short enough.
     width = sides.memory(asked.left, asked.right).of(side) - (0.0 if asked.auto else sides.unmeasured.of(side))
     most = min(asked.settings.broadcast_rows, int(asked.settings.broadcast_bytes / width))
@@ -129,7 +129,7 @@ def _larger(asked: Asked, sides: Sides) -> Side | None:
     return "left" if left > right else "right"
 
 
-def _fits_a_hash_table(asked: Asked, sides: Sides, plan: JoinPlan, memory: Widths) -> bool:
+def _fits_a_hash_table(asked: Asked, sides: Sides, plan: JoinPlan, used: tuple[KeyProfile, KeyProfile | None]) -> bool:
     """Return whether a shuffled hash join is faster than sorting, and its build side small enough: it cannot spill.
 
     In a full join Spark also has to remember which rows of a hash table were met, and takes no map of single ints.
@@ -137,21 +137,25 @@ def _fits_a_hash_table(asked: Asked, sides: Sides, plan: JoinPlan, memory: Width
     rows, settings = plan.build_rows, asked.settings
     if plan.rules.how == "full" or rows is None:
         return False
-    times = _times_of_profile(asked, sides, plan.build)
+    times = _times_of_profile(asked, sides, plan.build, used)
+    memory = sides.memory(*used)
     # Bytes that make rows wider, because the profile has few, are there once.
     computed = sides.unmeasured.of(plan.build)
     width = max(sides.widths.of(plan.build), (memory.of(plan.build) - computed) / times) + computed
     return rows * times <= settings.hash_join_rows and rows * times * width <= settings.hash_join_bytes
 
 
-def _times_of_profile(asked: Asked, sides: Sides, side: Side) -> float:
+def _times_of_profile(asked: Asked, sides: Sides, side: Side, used: tuple[KeyProfile, KeyProfile | None]) -> float:
     """Return how many times the rows of a side's profile the side may have; infinity where nobody knows.
 
-    One that was given may be of a part of the frame, or of last year, decayed, or of weights and not of rows.
+    One that was given may be of a part of the frame, or of last year, decayed, or of weights and not of rows. A sample
+    that was drawn before a join may miss what few rows of one side meet on the other.
     """
     profile, seen = (asked.left, sides.left) if side == "left" else (asked.right, sides.right)
     if profile is None:
-        return 1.0
+        own = used[side == "right"]
+        before = origin_of(seen.frame) is not None and own is not None and own.sampled
+        return inf if before else 1.0
     if seen.rows is None or not seen.simple:
         return inf
     if profile.rows >= seen.rows:
@@ -225,7 +229,7 @@ def _strategy(
     if left.named:
         return "salt", hot_reason(plan.keys, named=True)
     memory = sides.memory(left, right)
-    hashed = _fits_a_hash_table(asked, sides, plan, memory)
+    hashed = _fits_a_hash_table(asked, sides, plan, (left, right))
     options = JoinOptions(sides.widths, hashed, sides.no_broadcast, memory, sides.costly, unshuffled(physical))
     chosen, reason = choose_join(plan, (left, right), asked.settings, options)
     gathered = None if chosen == "native" else _gathered(asked, sides, plan)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from pyspark.sql import Column
 
+from skewkit.api.drawing import draw
 from skewkit.options import Settings
 from skewkit.plan.profile import KeyProfile
 from skewkit.spark.keys import Keys
@@ -28,17 +29,26 @@ class Looked:
     keys: Keys
     unmatched: Column | None = None
 
+    @property
+    def columns(self) -> list[Column]:
+        """All that is asked of the frame."""
+        return [*self.keys.columns, *([] if self.unmatched is None else [self.unmatched])]
+
 
 def look_at(frames: Sequence[Looked], partitions: int, settings: Settings) -> Look | None:
-    """Return profiles of frames that are only read, or None where it takes a profile job."""
+    """Return profiles of frames that are only read, or joined of such by `skew_join`; None: it takes a profile job."""
     wanted = min(_MOST, settings.sample_rows * partitions)
-    rows = [each.seen.rows for each in frames]
-    if wanted < _LEAST * partitions or None in rows or not all(each.seen.simple for each in frames):
+    if wanted < _LEAST * partitions:
         return None
-    guesses = [float(r or 0) for r in rows]
+    draws = [drawn for each in frames if (drawn := draw(each.seen, each.columns, wanted)) is not None]
+    if len(draws) < len(frames) or any(drawn.rows is None for drawn in draws):
+        return None
+    guesses = [drawn.rows for drawn in draws]
     for _ in range(2):
-        fractions = [auto_fraction(guess, wanted) for guess in guesses]
-        glances = [Glance(f.seen.frame, f.keys, part, f.unmatched) for f, part in zip(frames, fractions, strict=True)]
+        glances = [
+            Glance(drawn.at(part := auto_fraction(guess, wanted)), each.keys, part, each.unmatched)
+            for each, drawn, guess in zip(frames, draws, guesses, strict=True)
+        ]
         found = look(glances, partitions, wanted)
         if found is None:
             return None

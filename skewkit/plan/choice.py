@@ -18,7 +18,7 @@ class Choice:
     """The chosen strategy with its reason, the profile and plan it rests on, and notes for the reader.
 
     A join rests on two profiles, of its left side and, in `other`, of its right side; `hashed` says whether one side
-    of a partition is small enough for a hash table.
+    of a partition is small enough for a hash table, `broadcast` whether Spark broadcasts a side as a whole.
     """
 
     operator: str
@@ -31,6 +31,7 @@ class Choice:
     notes: tuple[str, ...] = ()
     other: KeyProfile | None = None
     hashed: bool = False
+    broadcast: bool = False
 
 
 def cold_reason(plan: KeyPlan, profile: KeyProfile, settings: Settings, work: float | None = None) -> str | None:

@@ -6,7 +6,7 @@ import datetime as dt
 import decimal
 import re
 import struct
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -23,14 +23,22 @@ def rehashed(profile: KeyProfile, types: Sequence[str], zone: str | None = None)
     """Return the profile for key columns cast to other types, as a join casts them; the tail becomes even.
 
     `zone` is the session's time zone. A heavy key whose cast, or hash as the new type, is not known for sure, or that
-    is known by its hash alone, is left out: a profile is a hint.
+    is known by its hash alone, is listed no more and counts as one of the tail: a profile is a hint.
     """
     if profile.types == tuple(types):
         return profile
-    even = sum(profile.tail) / len(profile.tail)
     hashed = partial(_hashed, old=profile.types, new=tuple(types), zone=zone)
-    heavy, null_heavy = hashed(h for h in profile.heavy if None not in h.key), hashed(profile.null_heavy)
-    return replace(profile, types=tuple(types), heavy=heavy, null_heavy=null_heavy, tail=(even,) * len(profile.tail))
+    heavy = [(each, None if None in each.key else hashed(each)) for each in profile.heavy]
+    lost = [each for each, now in heavy if now is None]
+    even = (sum(profile.tail) + sum(each.estimate for each in lost)) / len(profile.tail)
+    return replace(
+        profile,
+        types=tuple(types),
+        heavy=tuple(now for _, now in heavy if now is not None),
+        null_heavy=tuple(now for each in profile.null_heavy if (now := hashed(each)) is not None),
+        tail=(even,) * len(profile.tail),
+        unlisted=max([profile.unlisted, *(each.high for each in lost)]),
+    )
 
 
 def recast(key: Sequence[Any], old: Sequence[str], new: Sequence[str], zone: str | None = None) -> tuple[Any, ...]:
@@ -146,12 +154,9 @@ _CASTS: dict[str, Callable[[Any, str], Any]] = {
 }
 
 
-def _hashed(keys: Iterable[HeavyKey], old: Sequence[str], new: Sequence[str], zone: str | None) -> tuple[HeavyKey, ...]:
-    found = []
-    for each in keys:
-        try:
-            key = recast(each.key, old, new, zone)
-            found.append(replace(each, key=key, hash=xxhash64(key, new)))
-        except NO_KEY:
-            continue
-    return tuple(found)
+def _hashed(heavy: HeavyKey, old: Sequence[str], new: Sequence[str], zone: str | None) -> HeavyKey | None:
+    try:
+        key = recast(heavy.key, old, new, zone)
+        return replace(heavy, key=key, hash=xxhash64(key, new))
+    except NO_KEY:
+        return None

@@ -9,15 +9,24 @@ from pyspark.sql import DataFrame
 from skewkit.errors import ArgumentError
 from skewkit.logs import LOG
 from skewkit.plan.choice import Choice
+from skewkit.spark.origin import Origin
 
 _CHOICES: weakref.WeakKeyDictionary[DataFrame, Choice] = weakref.WeakKeyDictionary()
+_ORIGINS: weakref.WeakKeyDictionary[DataFrame, Origin] = weakref.WeakKeyDictionary()
 
 
-def remember(frame: DataFrame, choice: Choice) -> DataFrame:
-    """Attach a choice to a frame and return the frame."""
+def remember(frame: DataFrame, choice: Choice, origin: Origin | None = None) -> DataFrame:
+    """Attach a choice to a frame, and what the frame was made of, and return the frame."""
     _CHOICES[frame] = choice
+    if origin is not None:
+        _ORIGINS[frame] = origin
     LOG.info("%s: %s (%s)", choice.operator, choice.strategy, choice.reason)
     return frame
+
+
+def origin_of(frame: DataFrame) -> Origin | None:
+    """Return the join that this very frame is, or None where nobody knows."""
+    return _ORIGINS.get(frame)
 
 
 def choice_of(frame: DataFrame) -> Choice:

@@ -17,7 +17,7 @@ from skewkit.hashing.spark import xxhash64
 from skewkit.plan.profile import HeavyKey, KeyProfile
 from skewkit.spark.compat import collected, collects_values, is_too_large_a_result
 from skewkit.spark.keys import Keys, plain
-from skewkit.spark.profiling import SEED, bounds, bucket_count
+from skewkit.spark.profiling import bounds, bucket_count
 
 _SIMPLE = ("tinyint", "smallint", "int", "bigint", "string", "boolean", "date", "float", "double", "binary", "decimal")
 _LONGEST = 256
@@ -29,7 +29,7 @@ _MOST = 8
 
 @dataclass(frozen=True)
 class Glance:
-    """One frame to look at: its keys, the fraction to read, and which rows match nothing (None: no row)."""
+    """The sample of one frame: its keys, the fraction that it is, and which rows match nothing (None: no row)."""
 
     frame: DataFrame
     keys: Keys
@@ -83,8 +83,6 @@ def brings_values(keys: Keys) -> bool:
 def _sample(number: int, glance: Glance, wanted: int, *, named: bool) -> DataFrame:
     """Return task number, hash, whether it matches nothing, whether there are too many rows, and the key."""
     keys, rows = glance.keys, glance.frame
-    if glance.fraction < 1:
-        rows = rows.sample(fraction=glance.fraction, seed=SEED)
     key_hash = keys.hash if glance.unmatched is None else F.when(~glance.unmatched, keys.hash)
     row = F.monotonically_increasing_id().bitwiseAND(F.lit(_ROW))
     most = _MOST * wanted

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 
@@ -38,6 +38,15 @@ class Task:
     """Columns whose distinct values are to be estimated; the largest number counts."""
     inputs: bool = False
     """Whether to look at the partitions that the frame is read in."""
+    draw: Callable[[float], DataFrame] | None = None
+    """Returns a sample of the frame for a fraction, where it need not run for that as a whole."""
+
+    @property
+    def sample(self) -> DataFrame:
+        """The rows to read."""
+        if self.draw is not None and self.fraction < 1:
+            return self.draw(self.fraction)
+        return sampled(self.frame, self.fraction)
 
 
 @dataclass(frozen=True)
@@ -53,6 +62,11 @@ class Found:
     distinct: float | None = None
     widest: float | None = None
     most_distinct: int = 0
+
+
+def sampled(frame: DataFrame, fraction: float) -> DataFrame:
+    """Return a part of a frame's rows, the same ones each time; all of them for a fraction of 1."""
+    return frame if fraction >= 1 else frame.sample(fraction=fraction, seed=SEED)
 
 
 def auto_fraction(rows: float | None, wanted: float) -> float:
@@ -129,9 +143,8 @@ def _queries(task: Task, number: int, partitions: int, buckets: int) -> list[Dat
     """Two branches over one grouped frame, which Spark computes once: the heaviest keys, and the buckets."""
     names = [f"k{i}" for i in range(len(task.keys.columns))]
     weight = F.lit(1).cast("bigint") if task.weight is None else _weight(task.weight)
-    rows = task.frame.select(*(c.alias(n) for c, n in zip(task.keys.columns, names, strict=True)), weight.alias("w"))
-    if task.fraction < 1:
-        rows = rows.sample(fraction=task.fraction, seed=SEED)
+    sample = task.sample
+    rows = sample.select(*(c.alias(n) for c, n in zip(task.keys.columns, names, strict=True)), weight.alias("w"))
     total = F.count(F.lit(1)) if task.weight is None else F.sum("w")
     keys = task.keys.selected(names)
     grouped = rows.groupBy(*names).agg(total.alias("w")).select(*names, keys.hash.alias("h"), "w")
@@ -144,13 +157,12 @@ def _queries(task: Task, number: int, partitions: int, buckets: int) -> list[Dat
     task_number = F.lit(number).alias("task")
     nothing = [F.lit(None).cast(types[name]).alias(name) for name in names]
     no_null = F.lit(False).alias("null")
-    sampled = task.frame if task.fraction >= 1 else task.frame.sample(fraction=task.fraction, seed=SEED)
     no_keys = F.lit(0).cast("bigint").alias("n")
     beside = [
         measured.select(
             task_number, F.struct(*nothing).alias("key"), no_null, F.lit(code).cast("bigint").alias("h"), "w", no_keys
         )
-        for code, measured in _beside(task, sampled)
+        for code, measured in _beside(task, sample)
     ]
     number_of_keys = F.lit(None).cast("bigint").alias("n")
     return [
@@ -167,18 +179,18 @@ def _queries(task: Task, number: int, partitions: int, buckets: int) -> list[Dat
     ]
 
 
-def _beside(task: Task, sampled: DataFrame) -> list[tuple[int, DataFrame]]:
+def _beside(task: Task, sample: DataFrame) -> list[tuple[int, DataFrame]]:
     """Return one-row frames of what is measured beside the profile, with the codes they are found by."""
     found = []
     if task.values:
         counts = [F.approx_count_distinct(value).cast("double") for value in task.values]
         most = F.greatest(*counts) if len(counts) > 1 else counts[0]
-        found.append((_DISTINCT, sampled.agg(most.alias("w"))))
+        found.append((_DISTINCT, sample.agg(most.alias("w"))))
         if len(counts) > 1:
             which = F.array_position(F.array(*counts), most) - 1
-            found.append((_MOST_DISTINCT, sampled.agg(which.cast("double").alias("w"))))
+            found.append((_MOST_DISTINCT, sample.agg(which.cast("double").alias("w"))))
     if task.inputs:
-        read = sampled.groupBy(F.spark_partition_id().alias("partition")).agg(F.count(F.lit(1)).alias("rows"))
+        read = sample.groupBy(F.spark_partition_id().alias("partition")).agg(F.count(F.lit(1)).alias("rows"))
         found.append((_WIDEST, read.agg((F.max("rows") / F.nullif(F.sum("rows"), F.lit(0))).alias("w"))))
     return found
 

@@ -7,6 +7,7 @@ import skewkit
 from skewkit.spark.compat import collects_values, explained
 from skewkit.spark.keys import find_keys
 from skewkit.spark.looking import Glance, look
+from skewkit.spark.profiling import sampled
 from skewkit.spark.salting import Salting
 from skewkit.spark.seen import Seen
 from skewkit.testing import assert_same_rows
@@ -19,7 +20,7 @@ NAMED = pytest.mark.skipif(not collects_values(), reason="before Spark 4.0 a loo
 def test_a_look_finds_what_a_profile_finds(skewed):
     df = skewed(40_000)
     keys = find_keys(df, ["k"])
-    (seen,) = look([Glance(df, keys, 0.2, keys.any_null)], 8, 8_000).profiles
+    (seen,) = look([Glance(sampled(df, 0.2), keys, 0.2, keys.any_null)], 8, 8_000).profiles
     true = skewkit.skew_profile(df, "k", partitions=8, sample="exact")
     assert [(h.key, h.hash) for h in seen.heavy[:2]] == [(h.key, h.hash) for h in true.heavy[:2]]
     for found, exact in zip(seen.heavy[:2], true.heavy[:2], strict=True):
@@ -41,7 +42,7 @@ def test_a_look_at_all_rows_is_exact(skewed):
 @NAMED
 def test_nulls_that_match_are_listed_as_such(skewed):
     df = skewed(20_000, nulls=0.4)
-    (seen,) = look([Glance(df, find_keys(df, ["k"]), 0.5, None)], 8, 8_000).profiles
+    (seen,) = look([Glance(sampled(df, 0.5), find_keys(df, ["k"]), 0.5, None)], 8, 8_000).profiles
     assert [h.key for h in seen.null_heavy] == [(None,)]
     assert seen.nulls / seen.rows == pytest.approx(0.4, abs=0.05)
     assert all(h.key != (None,) for h in seen.heavy)
