@@ -32,7 +32,8 @@ def cases(rows: int) -> Iterator[tuple[str, Any, int, int]]:
             for periods in (2, 5, 10, 20):
                 yield f"drift {z}, {periods}", streams.drifting_zipf(rows, KEYS, z, periods, seed=1), n, 1
     for z in (0.8, 1.4, 2.0):
-        yield f"zipf {z}", streams.zipf(rows, KEYS, z, seed=1), 100, 5
+        for sources in (5, 48):
+            yield f"zipf {z}", streams.zipf(rows, KEYS, z, seed=1), 100, sources
     yield "drift 1.4, 10", streams.drifting_zipf(rows, KEYS, 1.4, 10, seed=1), 100, 5
     for name, columns in REAL.items():
         for column in columns if (DATA / f"{name}.parquet").exists() else ():

@@ -223,10 +223,12 @@ def measured(sides: Sequence[tuple[Seen, Keys]], partitions: int, settings: Sett
     rows = settings.sample_rows * partitions
     tasks = [Task(seen.frame, keys, auto_fraction(seen.rows, rows)) for seen, keys in sides]
     tasks[0] = replace(tasks[0], **wanted)
-    return profile([_drawn(task, rows) for task in tasks], partitions, rows)
+    drawn = [_drawn(task, seen, rows, settings) for task, (seen, _) in zip(tasks, sides, strict=True)]
+    return profile(drawn, partitions, rows)
 
 
-def _drawn(task: Task, wanted: float) -> Task:
+def _drawn(task: Task, seen: Seen, wanted: float, settings: Settings) -> Task:
     """Return the task with a sample that is drawn before the join that the frame is, where that can be."""
-    drawn = None if task.inputs else draw_before_join(task.frame, (*task.keys.columns, *task.values), wanted)
+    columns = (*task.keys.columns, *task.values)
+    drawn = None if task.inputs else draw_before_join(seen, columns, wanted, settings)
     return task if drawn is None else replace(task, fraction=auto_fraction(drawn.rows, wanted), draw=drawn.at)

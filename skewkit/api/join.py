@@ -132,13 +132,12 @@ def skew_join(
         check_batch(check_frame(frame, f"skew_join ({side})"), f"skew_join ({side})")
     settings = settings_of(left)
     kind = _how(how)
-    on = list(on) if isinstance(on, tuple) else on
+    on = list(on) if isinstance(on, (tuple, list)) else on
     check_strategy(strategy, STRATEGIES)
     n = check_partitions(left, partitions, *((left, right) if strategy == "auto" else ()))
-    measured = heavy is None and left_profile is None
 
     def joined(frame: DataFrame, choice: Choice) -> DataFrame:
-        return remember(frame, choice, joined_from(left, right, on, kind, choice, measured=measured))
+        return remember(frame, choice, joined_from(left, right, on, kind, choice))
 
     differing = differing_conf(left.sparkSession, right.sparkSession)
     if differing is None:

@@ -19,8 +19,8 @@ from skewkit.plan.profile import KeyProfile, every_key_once
 from skewkit.spark.compat import conf_reader, is_off
 from skewkit.spark.frames import origin_of
 from skewkit.spark.joining import rows_of
+from skewkit.spark.joinoperator import streamed_side, top_join
 from skewkit.spark.joinsides import JoinKeys
-from skewkit.spark.physical import top_join
 from skewkit.spark.profiling import bucket_count
 
 _LOW = 4.0
@@ -58,7 +58,7 @@ def decide(asked: Asked, sides: Sides, physical: str) -> Choice:
     """
     native = _without_a_job(asked, physical)
     if native is not None:
-        return Choice(asked.title, "native", native, broadcast=True)
+        return Choice(asked.title, "native", native, streamed=streamed_side(physical))
     left, right = _profiles(asked, sides)
     scheme = "w_choices" if left.named else "wrap"
     hot = _larger(asked, sides) if left.named else None
@@ -78,7 +78,19 @@ def decide(asked: Asked, sides: Sides, physical: str) -> Choice:
     nameless = any(None in h.key for profile in (left, right) if profile is not None for h in profile.heavy)
     shown = (None, None) if nameless else (left, right)
     hashed = _fits_a_hash_table(asked, sides, plan, (left, right))
-    choice = Choice(asked.title, chosen, reason, shown[0], plan.keys, plan, notes=notes, other=shown[1], hashed=hashed)
+    memory = None if dated else sides.memory(left, right)
+    choice = Choice(
+        asked.title,
+        chosen,
+        reason,
+        shown[0],
+        plan.keys,
+        plan,
+        notes=notes,
+        other=shown[1],
+        hashed=hashed,
+        memory=memory,
+    )
     if chosen != "broadcast_head":
         return choice
     head = plan.head(asked.settings.broadcast_rows)
@@ -154,7 +166,7 @@ def _times_of_profile(asked: Asked, sides: Sides, side: Side, used: tuple[KeyPro
     profile, seen = (asked.left, sides.left) if side == "left" else (asked.right, sides.right)
     if profile is None:
         own = used[side == "right"]
-        before = origin_of(seen.frame) is not None and own is not None and own.sampled
+        before = not seen.simple and origin_of(seen.frame) is not None and own is not None and own.sampled
         return inf if before else 1.0
     if seen.rows is None or not seen.simple:
         return inf

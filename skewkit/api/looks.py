@@ -40,7 +40,7 @@ def look_at(frames: Sequence[Looked], partitions: int, settings: Settings) -> Lo
     wanted = min(_MOST, settings.sample_rows * partitions)
     if wanted < _LEAST * partitions:
         return None
-    draws = [drawn for each in frames if (drawn := draw(each.seen, each.columns, wanted)) is not None]
+    draws = [drawn for each in frames if (drawn := draw(each.seen, each.columns, wanted, settings)) is not None]
     if len(draws) < len(frames) or any(drawn.rows is None for drawn in draws):
         return None
     guesses = [drawn.rows for drawn in draws]

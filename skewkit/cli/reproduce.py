@@ -47,7 +47,10 @@ def run(given: argparse.Namespace) -> None:
     if not given.no_plots:
         canvas_class()  # better to hear of matplotlib now than after the first figure
     size = Size.QUICK if given.quick else Size.FULL
-    given.out.mkdir(parents=True, exist_ok=True)
+    try:
+        given.out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ArgumentError(f"--out {given.out}: {error.strerror}; expected a folder that can be written") from error
     progress = Progress(len(figures))
     progress.begin()
     done: dict[str, Done] = {}

@@ -210,7 +210,10 @@ class Partitioner(Changing, ABC):
 
         Raises:
             KeyTypeError: the key has a type that cannot be hashed.
+            ArgumentTypeError: `others` holds something that is no partitioner of this scheme.
         """
+        if not isinstance(others, (list, tuple)) or not all(isinstance(other, type(self)) for other in others):
+            raise ArgumentTypeError(f"others is {others!r}; expected a list of partitioners of {self.name!r}")
         return self._choices_beside(others, hash_key(key, self.seed))
 
     def __repr__(self) -> str:

@@ -28,7 +28,8 @@ class ConsistentGrouping(Partitioner):
     aggregation, `Trace.aggregated`).
 
     * choices(key) is the number of workers.
-    * A worker's load is proportional to the virtual workers that it holds, up to the factor 1 + epsilon.
+    * While no virtual worker moves, a worker's load is at most 1 + epsilon times what as many virtual workers as it
+      holds have on average (and one message more).
     * Signals come with acknowledgements (`observe`); no other message is exchanged. Without reports every
       worker keeps `virtual` virtual workers.
     * Eventual consistency: sources that share their workers (`share_workers`) hear of the same signals at

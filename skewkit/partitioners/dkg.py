@@ -26,9 +26,10 @@ class DistributionAware(Planned):
     which ends 3 times above the mean with short learning and a large mu.
 
     * choices(key) is 1; a key moves once, when learning ends, or not at all after `fit`.
-    * With known frequencies the greatest load is at most 4/3 times the least possible (Graham); the paper's
-      Theorem 2.3 gives (1 + theta) times the best for mu >= 1 / theta >= workers. The defaults meet that up to 4
-      workers; with more, ask for mu = 5 * workers.
+    * With known frequencies the greatest load is at most 4/3 times that of any placement of the heavy keys and the
+      buckets (Graham); keys that share a bucket stay together. The paper's Theorem 2.3 gives (1 + theta) times the
+      best placement of keys for mu >= 1 / theta >= workers. The defaults meet that up to 4 workers; with more, ask
+      for mu = 5 * workers.
     * A key heavier than the mean load cannot be balanced by this scheme: it stays whole.
 
     Options:

@@ -83,7 +83,8 @@ class WrapAround(Sketched):
       pass those of D-Choices by some percent. A greater `epsilon` saves some of them. (No rule can always have
       both: a key that brings c messages while the mean rises by r needs (c - slack) / r workers at least, slack
       being the room of all workers when it begins, which is little where all are level.)
-    * With several sources the rungs of 2.5 are lower, as what each allows itself adds up at the workers.
+    * With s sources the rungs 2.5 and 3.5 are divided by sqrt(s), as what each allows itself adds up at the workers.
+      W-Choices, which evens out each source by itself, is the more level then, and takes twice the pairs.
 
     With `capacities` the loads of the workers are as these: in all that was said, a load is divided by the
     worker's capacity (mean 1), and W-Choices, which knows of no capacities, is no measure: top is 0. With `learn`
@@ -157,9 +158,8 @@ class WrapAround(Sketched):
         self._planned_for = self._known.relative  # capacities of the plan that was fitted
 
     def _seat(self, source: int, sources: int) -> None:
-        poor, alone, of_heavy, of_light = _RUNGS
-        share = 0.5 + 0.5 / sources  # what each source allows itself adds up at the workers
-        self._rungs = poor, share * alone, share * of_heavy, of_light
+        share = sources**-0.5  # what each source allows itself adds up at the workers, though not all at the same ones
+        self._rungs = tuple(share * rung for rung in _RUNGS)
 
     def fit(self: W, keys: Keys, weights: Sequence[float] | npt.NDArray[Any] | None = None) -> W:
         """Plan from known frequencies, keep that plan, and return self.

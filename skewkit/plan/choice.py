@@ -18,7 +18,8 @@ class Choice:
     """The chosen strategy with its reason, the profile and plan it rests on, and notes for the reader.
 
     A join rests on two profiles, of its left side and, in `other`, of its right side; `hashed` says whether one side
-    of a partition is small enough for a hash table, `broadcast` whether Spark broadcasts a side as a whole.
+    of a partition is small enough for a hash table. `memory` is what a row of its sides may take, where both were
+    profiled for it; `streamed` is the side that Spark does not broadcast, where it broadcasts one.
     """
 
     operator: str
@@ -31,7 +32,8 @@ class Choice:
     notes: tuple[str, ...] = ()
     other: KeyProfile | None = None
     hashed: bool = False
-    broadcast: bool = False
+    memory: Widths | None = None
+    streamed: Side | None = None
 
 
 def cold_reason(plan: KeyPlan, profile: KeyProfile, settings: Settings, work: float | None = None) -> str | None:

@@ -19,7 +19,9 @@ _MOST_FILES = 200
 
 @dataclass(frozen=True)
 class SideTotals:
-    """Rows of one side: all that take part in the join, those of them that match nothing, and whether it was measured.
+    """Rows of one side: all that take part in the join, and those of them that match nothing.
+
+    `measured` says that they are no mere names of keys, `counted` that somebody read the side, or a sample of it.
 
     `free` rows have a null in a key that a null does not match; a join that does not keep the side leaves them out.
     """
@@ -27,6 +29,7 @@ class SideTotals:
     rows: float
     free: float
     measured: bool
+    counted: bool
 
 
 @dataclass(frozen=True)
@@ -326,11 +329,12 @@ def _matches(key: HeavyKey, safe: Sequence[bool]) -> bool:
 
 def _totals(profile: KeyProfile | None, listed: Mapping[int, HeavyKey], kept: bool, safe: Sequence[bool]) -> SideTotals:
     if profile is None:
-        return SideTotals(float(len(listed)), 0.0, False)
+        return SideTotals(float(len(listed)), 0.0, measured=False, counted=False)
     free = 0.0
     if not all(safe):
         free = max(0.0, profile.nulls - sum(h.estimate for h in profile.null_heavy if h.hash in listed))
-    return SideTotals(profile.rows - (0.0 if kept else free), free if kept else 0.0, not profile.named)
+    rows, measured = profile.rows - (0.0 if kept else free), not profile.named
+    return SideTotals(rows, free if kept else 0.0, measured, measured and profile.fraction > 0)
 
 
 def _tail(profile: KeyProfile | None, buckets: int) -> tuple[float, ...]:

@@ -13,6 +13,7 @@ from skewkit.errors import ArgumentError, ProfileError, nearest
 from skewkit.partitioners.checks import whole_number
 from skewkit.partitioners.wrap_around import water_level
 from skewkit.plan.alias import SCALE, alias_table
+from skewkit.plan.keyplancheck import check_plan
 from skewkit.plan.load import KeyLoad
 from skewkit.plan.lookup import cuckoo_table, slots_of
 from skewkit.plan.schemes import SCHEMES
@@ -141,7 +142,7 @@ class KeyPlan:
             data["spread"] = _pairs(data["spread"])
             for name in ("keys", "types", "buckets", "loads"):
                 data[name] = tuple(data[name])
-            return cls(**data)
+            return check_plan(cls(**data))
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise ProfileError("this text is no skewkit plan of this version; plan anew") from error
 

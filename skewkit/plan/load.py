@@ -66,7 +66,7 @@ def group_load(profile: KeyProfile, *, divisible: bool = True) -> KeyLoad:
 
 def expected_tail(profile: KeyProfile) -> list[float]:
     """Return the weight to expect in every bucket: from a sample, empty buckets expect some, too."""
-    unit = 1 / profile.fraction if profile.sampled and not profile.named else 0.0
+    unit = 0.0 if profile.named else profile.row_weight
     return [float(w) for w in expected_weights(np.asarray(profile.tail, dtype=np.float64), unit)]
 
 

@@ -47,7 +47,8 @@ class KeyProfile:
     * `unlisted`: no key that is missing from the lists weighs more than this.
     * `null_heavy`: the heaviest keys that contain a null, for group-by, where null is a key like any other.
     * `named`: the user named the heavy keys; their weights are not known and taken as equal.
-    * `sampled`: the numbers are a sample scaled up by `1 / fraction`.
+    * `sampled`: the numbers are a sample scaled up by `1 / fraction`; `unit`: so much counts a row of it since
+      (None: no other profile was merged and none has decayed).
 
     A profile is a hint: a plan made from a wrong one costs time, never rows.
     """
@@ -66,6 +67,14 @@ class KeyProfile:
     fraction: float = 1.0
     weight: str | None = None
     named: bool = False
+    unit: float | None = None
+
+    @property
+    def row_weight(self) -> float:
+        """What a row of the sample counts for; 0 where all rows were read."""
+        if self.unit is not None:
+            return self.unit
+        return 1 / self.fraction if self.sampled and self.fraction else 0.0
 
     @cached_property
     def _index(self) -> dict[Any, HeavyKey]:
@@ -145,7 +154,9 @@ class KeyProfile:
             theta=theta,
             unlisted=unlisted,
             sampled=a.sampled or b.sampled,
-            fraction=min(a.fraction, b.fraction),
+            fraction=min((each.fraction for each in (a, b) if each.fraction), default=0.0),
+            unit=max(a.row_weight, b.row_weight),
+            named=a.named or b.named,
         )
 
     def decay(self, alpha: float) -> KeyProfile:
@@ -166,6 +177,7 @@ class KeyProfile:
             null_heavy=null_heavy,
             tail=tuple(w * alpha for w in self.tail),
             unlisted=self.unlisted * alpha,
+            unit=self.row_weight * alpha,
         )
 
     def folded(self, buckets: int) -> KeyProfile:

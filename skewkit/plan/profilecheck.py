@@ -20,6 +20,7 @@ def check_numbers(profile: KeyProfile) -> None:
     """
     for name in ("rows", "nulls", "theta", "unlisted", "fraction"):
         _check(name, [getattr(profile, name)])
+    _check("unit", [] if profile.unit is None else [profile.unit])
     if profile.sampled and not profile.fraction:
         raise ValueError("fraction is 0, but the profile is of a sample; expected which part of the rows was sampled")
     for name in ("tail", "tail_keys"):
@@ -28,10 +29,19 @@ def check_numbers(profile: KeyProfile) -> None:
         raise ValueError(f"tail has {len(profile.tail)} buckets and tail_keys {len(profile.tail_keys)}")
     for heavy in (*profile.heavy, *profile.null_heavy):
         _check(f"the weight of {heavy.key!r}", [heavy.low, heavy.estimate, heavy.high])
-        if type(heavy.hash) is not int or heavy.hash not in _HASHES:
-            raise ValueError(f"the hash of {heavy.key!r} is {heavy.hash!r}, no 64-bit number")
+        check_hash(heavy.key, heavy.hash)
         if len(heavy.key) != len(profile.keys):
             raise ValueError(f"{heavy.key!r} has not one value for each of {list(profile.keys)}")
+
+
+def check_hash(key: Any, key_hash: Any) -> None:
+    """Check that a key's hash is a 64-bit number.
+
+    Raises:
+        ValueError: it is none.
+    """
+    if type(key_hash) is not int or key_hash not in _HASHES:
+        raise ValueError(f"the hash of {key!r} is {key_hash!r}, no 64-bit number")
 
 
 def _check(what: str, numbers: Iterable[Any]) -> None:

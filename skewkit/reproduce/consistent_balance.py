@@ -18,6 +18,10 @@ BALANCE = (
     Axis("memory", "pairs per key", log=True),
 )
 WORKERS = Axis("workers", "workers n", log=True)
+NO_REPORTS = (
+    "Nothing is served in this figure, so that workers have nothing to report and CG moves no virtual worker; "
+    "Figs. 9, 10, 12 and 13 have what it does then."
+)
 
 
 def run(stream: Stream, scheme: str, workers: int, seed: int = 0, epsilon: float = EPSILON, sources: int = 1) -> Trace:
@@ -196,7 +200,7 @@ FIGURES = (
                 "Epsilon trades balance for memory, and CG lies between KG and SG.",
                 _ends,
                 "A worker averages over its 10 virtual workers, so its imbalance is below epsilon where epsilon is "
-                "more than a few messages.",
+                "more than a few messages. " + NO_REPORTS,
             ),
         ),
     ),
@@ -223,7 +227,7 @@ FIG_8 = _words_figure(
         "KG is worst; PKG is good up to some tens of workers; PoTC and SG are even and need most memory; CH and CG are "
         "bounded, CG with less memory than CH.",
         _at_most_workers,
-        "None in the order.",
+        "None in the order. " + NO_REPORTS,
     ),
 )
 FIG_11 = Figure(
@@ -237,7 +241,7 @@ FIG_11 = Figure(
             "Imbalance and memory stay about the same with more sources and workers.",
             _spread,
             "Every source bounds its own loads, by at least one message per virtual worker: with 50 sources and a "
-            "short stream that is felt.",
+            "short stream that is felt. " + NO_REPORTS,
         ),
     ),
 )

@@ -14,7 +14,7 @@ from skewkit.reproduce.real import changes, words
 from skewkit.simulator import AddWorker, RemoveWorker, replay, streams
 from skewkit.simulator.streams import Stream
 
-COMPARED = ("two_choices", "d_choices", "w_choices", "fish")
+COMPARED = ("two_choices", "d_choices", "w_choices", "fish", "wrap")
 SCHEMES: dict[str, tuple[str, dict[str, Any]]] = {
     "key": ("key", {}),
     "shuffle": ("shuffle", {}),

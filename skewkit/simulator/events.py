@@ -101,9 +101,11 @@ def in_order(events: Iterable[Event], workers: int, active: Sequence[int]) -> li
     >>> in_order([AddWorker(9.0), RemoveWorker(3.0, 0)], 2, [0, 1])
     [RemoveWorker(time=3.0, worker=0), AddWorker(time=9.0, capacity=1.0, worker=2)]
     """
-    if not isinstance(events, Iterable):
-        raise ArgumentTypeError(f"events is {events!r}; expected a list of ChangeCapacity, RemoveWorker or AddWorker")
-    listed = list(events)
+    try:
+        listed = list(events)
+    except TypeError as error:
+        expected = "a list of ChangeCapacity, RemoveWorker or AddWorker"
+        raise ArgumentTypeError(f"events is {events!r}; expected {expected}") from error
     for event in listed:
         if not isinstance(event, (ChangeCapacity, RemoveWorker, AddWorker)):
             raise ArgumentTypeError(

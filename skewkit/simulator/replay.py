@@ -90,6 +90,8 @@ def replay(
         if not hasattr(keys, "__array__") and no_stream:
             raise ArgumentTypeError(f"keys is {keys!r}; expected an array, a sequence or an iterator of keys")
         keys = np.asarray(keys) if hasattr(keys, "__array__") else list(keys)
+    if isinstance(keys, np.ndarray) and keys.ndim == 0:
+        raise ArgumentTypeError(f"keys is {keys!r}; expected an array, a sequence or an iterator of keys")
     size = len(keys)
     amounts = weights_of(size, weights)
     first = instances[0]

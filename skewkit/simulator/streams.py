@@ -7,7 +7,14 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from skewkit.errors import ArgumentError, ColumnNotFoundError, EnvironmentProblem, nearest
+from skewkit.errors import (
+    ArgumentError,
+    ArgumentTypeError,
+    ColumnNotFoundError,
+    EnvironmentProblem,
+    KeyTypeError,
+    nearest,
+)
 from skewkit.partitioners.checks import Floats, real_number, whole_number
 
 Stream = npt.NDArray[np.int64]
@@ -127,21 +134,35 @@ def from_parquet(path: str | Path, column: str, messages: int | None = None) -> 
 
     Raises:
         EnvironmentProblem: pyarrow is not installed.
-        ArgumentError: there is no such file.
+        ArgumentTypeError: `path` is no path.
+        ArgumentError: there is no such file, or it is no Parquet file.
         ColumnNotFoundError: the file has no such column.
+        KeyTypeError: the column holds lists, structs or maps.
     """
     try:
+        import pyarrow
         import pyarrow.parquet as parquet
     except ImportError as error:
         raise EnvironmentProblem("Parquet files need pyarrow: pip install 'skewkit[spark]'") from error
+    if not isinstance(path, (str, Path)):
+        raise ArgumentTypeError(f"path is {path!r}; expected the path of a Parquet file")
     if not Path(path).is_file():
         raise ArgumentError(f"there is no file {str(path)!r}; expected a Parquet file")
-    names = parquet.read_schema(path).names
+    try:
+        names = parquet.read_schema(path).names
+    except pyarrow.ArrowInvalid as error:
+        raise ArgumentError(f"{str(path)!r} is no Parquet file: {error}") from error
     if column not in names:
-        raise ColumnNotFoundError(f"{str(path)!r} has no column {column!r}; {nearest(column, names)}")
+        raise ColumnNotFoundError(f"{str(path)!r} has no column {column!r}; {nearest(str(column), names)}")
     values = parquet.read_table(path, columns=[column]).column(column).drop_null()
     if messages is not None:
         values = values.slice(0, whole_number("messages", messages, least=0))
+    if pyarrow.types.is_nested(values.type):
+        raise KeyTypeError(f"column {column!r} holds {values.type}; expected one value per row")
+    if pyarrow.types.is_dictionary(values.type):  # numbered as whoever wrote it saw the values
+        values = values.cast(values.type.value_type)
+    if pyarrow.types.is_floating(values.type):
+        values = pyarrow.compute.add(values, pyarrow.scalar(0.0, values.type))  # -0.0 is 0.0
     encoded = values.combine_chunks().dictionary_encode()
     chunks = getattr(encoded, "chunks", [encoded])
     return np.concatenate([np.zeros(0, np.int64), *(chunk.indices.to_numpy() for chunk in chunks)]).astype(np.int64)

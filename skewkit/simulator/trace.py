@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from skewkit.errors import ArgumentError, UnsupportedError
+from skewkit.errors import ArgumentError, ArgumentTypeError, UnsupportedError
 from skewkit.hashing import hash_keys
 from skewkit.hashing.keys import Keys
 from skewkit.hashing.mix import Hashes
@@ -190,8 +190,11 @@ class Trace:
         """Return the latencies that so many percent of the messages do not exceed (0 for an empty stream).
 
         Raises:
+            ArgumentTypeError: `percents` is no sequence of numbers.
             ArgumentError: a number is outside 0..100.
         """
+        if not isinstance(percents, (Sequence, np.ndarray)) or isinstance(percents, str):
+            raise ArgumentTypeError(f"percents is {percents!r}; expected a sequence of numbers, such as (50, 99)")
         wanted = [real_number("percents", percent, high=100.0) for percent in percents]
         if not self.latencies.size:
             return np.zeros(len(wanted))

@@ -14,8 +14,8 @@ from skewkit.errors import ArgumentError, ArgumentTypeError, nearest
 Floats = npt.NDArray[np.float64]
 
 
-def whole_number(name: str, value: Any, least: int = 1) -> int:
-    """Return `value` as an int of at least `least`.
+def whole_number(name: str, value: Any, least: int | None = 1) -> int:
+    """Return `value` as an int of at least `least`; any integer if that is None.
 
     Raises:
         ArgumentTypeError: `value` is not an integer (a bool is not one either).
@@ -25,8 +25,9 @@ def whole_number(name: str, value: Any, least: int = 1) -> int:
     4
     """
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, np.integer)):
-        raise ArgumentTypeError(f"{name} is {value!r}; expected a whole number, at least {least}")
-    if value < least:
+        bound = "" if least is None else f", at least {least}"
+        raise ArgumentTypeError(f"{name} is {value!r}; expected a whole number{bound}")
+    if least is not None and value < least:
         raise ArgumentError(f"{name} is {value!r}; expected a whole number, at least {least}")
     return int(value)
 
@@ -123,5 +124,26 @@ def non_negative(name: str, values: Sequence[float] | npt.NDArray[Any], high: fl
     if bad.any():
         first = int(np.flatnonzero(bad)[0])
         most = f", {high:g} at most" if high < math.inf else ""
-        raise ArgumentError(f"{name}[{first}] is {array[first]!r}; expected finite numbers, zero or more{most}")
+        raise ArgumentError(f"{name}[{first}] is {array[first]}; expected finite numbers, zero or more{most}")
     return array
+
+
+def keys_and_weights(
+    keys: Sequence[Any] | npt.NDArray[Any], weights: Sequence[float] | npt.NDArray[Any] | None
+) -> tuple[Sequence[Any], Floats | None]:
+    """Return keys, as a list if they are an array, and their weights, checked.
+
+    Raises:
+        ArgumentTypeError: `keys` is no sequence of keys, or a weight is no number.
+        ArgumentError: a weight is negative or not finite, or there are not as many weights as keys.
+
+    >>> keys_and_weights(np.array([3, 4]), [1, 2])
+    ([3, 4], array([1., 2.]))
+    """
+    listed = keys.tolist() if isinstance(keys, np.ndarray) else keys
+    if not isinstance(listed, Sequence):
+        raise ArgumentTypeError(f"keys is {keys!r}; expected a sequence or an array of keys")
+    checked = None if weights is None else non_negative("weights", weights)
+    if checked is not None and checked.size != len(listed):
+        raise ArgumentError(f"found {len(listed)} keys and {checked.size} weights; expected one per key")
+    return listed, checked

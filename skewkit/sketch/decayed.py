@@ -11,8 +11,7 @@ from typing import Any, Generic, Protocol, TypeVar
 
 import numpy.typing as npt
 
-from skewkit.errors import ArgumentError
-from skewkit.sketch.checks import real_number, whole_number
+from skewkit.sketch.checks import keys_and_weights, real_number, whole_number
 
 
 class Sketch(Protocol):
@@ -116,15 +115,16 @@ class Decayed(Generic[S]):
         """Count many keys, epoch by epoch.
 
         Raises:
-            ArgumentError: a weight is negative or not finite, or there are not as many weights as keys.
+            ArgumentError: a weight is negative or not finite, or there are not as many weights as keys; nothing is
+                counted then.
+            ArgumentTypeError: `keys` is no sequence of keys, or a weight is no number.
         """
-        if weights is not None and len(weights) != len(keys):
-            raise ArgumentError(f"found {len(keys)} keys and {len(weights)} weights; expected one per key")
+        listed, checked = keys_and_weights(keys, weights)
         start = 0
-        while start < len(keys):
+        while start < len(listed):
             self._turn()
-            end = min(start + self._left, len(keys))
-            self.sketch.add_many(keys[start:end], None if weights is None else weights[start:end])
+            end = min(start + self._left, len(listed))
+            self.sketch.add_many(listed[start:end], None if checked is None else checked[start:end])
             self._left -= end - start
             start = end
 

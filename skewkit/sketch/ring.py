@@ -16,6 +16,9 @@ from skewkit.errors import ArgumentError
 from skewkit.hashing.mix import GOLDEN, Hashes, mix, mix_many
 from skewkit.sketch.checks import whole_number
 
+_MOST = 1 << 32
+"""Numbers of workers end here, so that every place has a number of 64 bits."""
+
 
 class HashRing:
     """Workers stand at `points` places each on a ring of 2**64; a key belongs to the next place clockwise.
@@ -29,7 +32,7 @@ class HashRing:
       1 / sqrt(points) of it.
 
     Args:
-        workers: numbers of the workers (whole numbers from 0), or how many there are.
+        workers: numbers of the workers (whole numbers from 0, below 2**32), or how many there are.
         points: places per worker (virtual nodes).
         seed: any integer; the same seed gives the same places.
 
@@ -46,9 +49,9 @@ class HashRing:
 
     def __init__(self, workers: int | Iterable[int], points: int = 100, seed: int = 0) -> None:
         self.points = whole_number("points", points)
-        self.seed = seed
+        self.seed = whole_number("seed", seed, least=None)
         numbers = workers if isinstance(workers, Iterable) else range(whole_number("workers", workers))
-        named = [whole_number("worker", worker, least=0) for worker in numbers]
+        named = [_checked(worker) for worker in numbers]
         if not named or len(set(named)) < len(named):
             raise ArgumentError(f"found {len(named)} workers, {len(set(named))} of them distinct; expected 1 or more")
         self.workers = sorted(named)
@@ -58,11 +61,11 @@ class HashRing:
         """Put a worker on the ring.
 
         Raises:
-            ArgumentError: the worker stands there already.
+            ArgumentError: the worker stands there already, or the number is out of range.
         """
-        if whole_number("worker", worker, least=0) in self.workers:
+        if (number := _checked(worker)) in self.workers:
             raise ArgumentError(f"worker {worker} is on the ring already; expected another number")
-        self.workers = sorted([*self.workers, int(worker)])
+        self.workers = sorted([*self.workers, number])
         self._build()
 
     def remove(self, worker: int) -> None:
@@ -119,3 +122,10 @@ class HashRing:
                 met.append(owners[at])
             at = (at + 1) % len(owners)
         return met
+
+
+def _checked(worker: int) -> int:
+    number = whole_number("worker", worker, least=0)
+    if number >= _MOST:
+        raise ArgumentError(f"worker is {worker}; expected a number below {_MOST}")
+    return number

@@ -12,11 +12,10 @@ from collections.abc import Hashable, Iterator, Sequence
 from heapq import heapify, heappush, heapreplace
 from typing import Any, NamedTuple
 
-import numpy as np
 import numpy.typing as npt
 
 from skewkit.errors import ArgumentError, ArgumentTypeError, KeyTypeError
-from skewkit.sketch.checks import non_negative, real_number, whole_number
+from skewkit.sketch.checks import keys_and_weights, real_number, whole_number
 
 _GREATEST = sys.float_info.max
 
@@ -123,15 +122,13 @@ class SpaceSaving:
 
         Raises:
             ArgumentError: a weight is negative or not finite, or there are not as many weights as keys.
+            ArgumentTypeError: `keys` is no sequence of keys, or a weight is no number.
         """
-        listed = keys.tolist() if isinstance(keys, np.ndarray) else keys
-        if weights is None:
+        listed, checked = keys_and_weights(keys, weights)
+        if checked is None:
             for key in listed:
                 self.add(key)
             return
-        checked = non_negative("weights", weights)
-        if checked.size != len(listed):
-            raise ArgumentError(f"found {len(listed)} keys and {checked.size} weights; expected one per key")
         for key, weight in zip(listed, checked.tolist(), strict=True):
             self.add(key, weight)
 

@@ -8,53 +8,58 @@ from typing import Any
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from skewkit.plan.joinrules import Side
+from skewkit.plan.joinrules import SIDES, Side
+
+
+@dataclass(frozen=True, eq=False)
+class OriginSide:
+    """A side of a join: its rows, 0 where nobody has counted them, and the bytes that a row may take in memory."""
+
+    frame: DataFrame
+    rows: float = 0.0
+    width: float = 0.0
 
 
 @dataclass(frozen=True, eq=False)
 class Origin:
     """A join as `DataFrame.join` takes it.
 
-    `hot` are the rows that its hot keys have on the left and on the right, `rows` those of the sides, `output` those
-    that it is expected to return; 0 where nobody has measured them.
+    `hot` are the rows that its hot keys have on the left and on the right, `output` the rows that it is expected to
+    return (0: nobody knows); `streamed` is the side that Spark does not broadcast, where it broadcasts one.
     """
 
-    left: DataFrame
-    right: DataFrame
+    left: OriginSide
+    right: OriginSide
     on: Any
     how: str
     hot: tuple[tuple[float, float], ...] = ()
-    rows: tuple[float, float] = (0.0, 0.0)
     output: float = 0.0
+    streamed: Side | None = None
 
     @property
-    def sides(self) -> tuple[tuple[Side, DataFrame], ...]:
-        """The sides of which a part can be joined in place of the whole, with their frames.
+    def divisible(self) -> tuple[Side, ...]:
+        """The sides of which a part can be joined in place of the whole.
 
-        With a part of the right side a semi join would lose rows, and an anti join would find more.
+        The result has the rows of a part of the join then; so the join must not keep rows of the other side.
         """
-        left: tuple[Side, DataFrame] = ("left", self.left)
-        return (left,) if self.how in ("semi", "anti") else (left, ("right", self.right))
+        sides: dict[str, tuple[Side, ...]] = {"inner": SIDES, "right": ("right",), "full": ()}
+        return tuple(side for side in sides.get(self.how, ("left",)) if self.streamed in (None, side))
+
+    def side(self, side: Side) -> OriginSide:
+        """Return one of both sides."""
+        return self.left if side == "left" else self.right
 
     def rows_of_hot(self, side: Side) -> tuple[float, ...]:
         """Return the rows of each hot key on a side."""
         return tuple(rows[side == "right"] for rows in self.hot)
 
-    def rows_of(self, side: Side) -> float:
-        """Return the rows of a side, 0 where nobody has measured them."""
-        return self.rows[side == "right"]
+    def joined(self, side: Side, part: DataFrame, *, broadcast: bool) -> DataFrame:
+        """Return the join of a part of one side; an inner join may broadcast it, so as not to shuffle the other side.
 
-    def joined(self, side: Side, part: DataFrame) -> DataFrame:
-        """Return the join of a small part of one side; what of the other side meets none of it is left out.
-
-        In an inner join the part is broadcast, so that the other side is not shuffled for so few rows, if it is certain
-        that they are few.
-
-        >>> numbers = spark.range(4)
-        >>> Origin(numbers, numbers, "id", "full").joined("right", numbers.where("id = 3")).collect()
-        [Row(id=3)]
+        >>> one, two = OriginSide(spark.range(4)), OriginSide(spark.range(2, 9))
+        >>> Origin(one, two, "id", "inner").joined("right", two.frame.where("id < 3"), broadcast=True).collect()
+        [Row(id=2)]
         """
-        kept = self.how if self.how in ("inner", "semi", "anti", side) else side if self.how == "full" else "inner"
-        part = F.broadcast(part) if kept == "inner" and self.rows_of(side) else part
-        left, right = (part, self.right) if side == "left" else (self.left, part)
-        return left.join(right, self.on, kept)
+        part = F.broadcast(part) if broadcast and self.how == "inner" else part
+        left, right = (part, self.right.frame) if side == "left" else (self.left.frame, part)
+        return left.join(right, self.on, self.how)

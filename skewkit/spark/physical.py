@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 
-_JOIN = re.compile(r"(BroadcastHashJoin|BroadcastNestedLoopJoin|SortMergeJoin|ShuffledHashJoin|CartesianProduct)")
 SALT = "skewkit's salt"
 """Stands in a plan before a position that says where a row goes, and not what is in it."""
 _UNSAFE = (
@@ -44,8 +43,8 @@ _RANK = re.compile(r"\b(?:dense_|percent_)?rank\((?:(?! AS ).)* AS ")
 """Ranks have a frame of rows, but are the same for rows that tie."""
 _RESULTS = "Aggregate ["
 _NEVER_FAILS = re.compile(r"(\[|, )(?:max|min)\(([^(),\[\]]+#\d+L?)\)(?= AS )")
-_AT_OPERATOR = r"^[\s:+|-]*(?:\*\(\d+\) )?"
-OPERATOR = re.compile(_AT_OPERATOR + r"(?:Scan )?(In-memory table|[A-Za-z]\w*)")
+AT_OPERATOR = r"^[\s:+|-]*(?:\*\(\d+\) )?"
+OPERATOR = re.compile(AT_OPERATOR + r"(?:Scan )?(In-memory table|[A-Za-z]\w*)")
 """A line of a plan up to the end of its operator's name."""
 _ROWS_OF_FILES = frozenset(("FileScan", "ColumnarToRow", "Project", "Filter"))
 _POSITIONED = _ROWS_OF_FILES | {
@@ -74,19 +73,9 @@ def with_results(logical: str, physical: str) -> str:
     >>> with_results("Aggregate [k#1], [k#1, max(v#2L) AS w#3L]", "")  # as good as another name: it never fails
     '\nAggregate [k#1], [k#1, v#2L AS w#3L]'
     """
-    lines = (line.lstrip(" :+-") for line in _uncached(logical).splitlines())
+    lines = (line.lstrip(" :+-") for line in uncached(logical).splitlines())
     results = (_NEVER_FAILS.sub(r"\1\2", line) for line in lines if line.startswith(_RESULTS))
     return "\n".join((physical.rstrip("\n"), *results))
-
-
-def top_join(physical: str) -> str | None:
-    """Return the topmost join operator of a physical plan.
-
-    >>> top_join("SortMergeJoin [k#1], [k#2], Inner")
-    'SortMergeJoin'
-    """
-    found = _JOIN.search(physical)
-    return found.group(1) if found else None
 
 
 def is_cut(text: str) -> bool:
@@ -109,7 +98,7 @@ def unsafe_to_read_twice(physical: str) -> str | None:
     >>> unsafe_to_read_twice("Project [xxhash64(skewkit's salt, monotonically_increasing_id(), 42) AS n#1L]")
     >>> unsafe_to_read_twice("Filter (spark_partition_id() >= 0)")
     """
-    text = _uncached(physical)
+    text = uncached(physical)
     if not text.strip():
         return "has a plan that cannot be seen"
     return _operator(_UNSAFE, text) or _called(_UNSAFE_CALLS, text)
@@ -121,7 +110,7 @@ def is_random(physical: str) -> str | None:
     >>> is_random("Project [rand(7) AS r#1]"), is_random("Project [monotonically_increasing_id() AS n#1L]")
     ('holds random values', None)
     """
-    return _called(_RANDOM, _uncached(physical))
+    return _called(_RANDOM, uncached(physical))
 
 
 def is_changing(physical: str) -> str | None:
@@ -131,7 +120,7 @@ def is_changing(physical: str) -> str | None:
     ('holds random values', None)
     """
     calls = _JAVA if is_positioned(physical) else _CHANGING  # draws and positions of the same rows are the same again
-    return depends_on_order(physical) or _called(calls, _uncached(physical))
+    return depends_on_order(physical) or _called(calls, uncached(physical))
 
 
 def depends_on_order(physical: str) -> str | None:
@@ -140,13 +129,13 @@ def depends_on_order(physical: str) -> str | None:
     >>> depends_on_order("HashAggregate(keys=[k#1], functions=[first(v#2, false)])")
     'holds the first of several values, or another one that depends on the order of rows'
     """
-    lines = (line for line in _uncached(physical).splitlines() if not line.startswith(_RESULTS))
+    lines = (line for line in uncached(physical).splitlines() if not line.startswith(_RESULTS))
     return _called(_BY_ORDER, _RANK.sub("", "\n".join(lines)))  # of group-bys the physical plan says more
 
 
 def against_reading_twice(physical: str) -> str | None:
     """Return why a frame should not be computed twice, because it is unsafe or costly, or None."""
-    text = _uncached(physical)
+    text = uncached(physical)
     return unsafe_to_read_twice(physical) or of_unknown(physical) or _operator(_COSTLY, text)
 
 
@@ -161,8 +150,8 @@ def of_unknown(physical: str) -> str | None:
     'comes from a source that may have other rows the second time'
     >>> of_unknown("*(1) ColumnarToRow\n+- FileScan parquet [Scan X#1]")
     """
-    lines = _uncached(physical).splitlines()
-    return next((why for why, scan in _UNKNOWN if any(re.match(_AT_OPERATOR + scan, line) for line in lines)), None)
+    lines = uncached(physical).splitlines()
+    return next((why for why, scan in _UNKNOWN if any(re.match(AT_OPERATOR + scan, line) for line in lines)), None)
 
 
 def is_simple(physical: str) -> bool:
@@ -171,7 +160,7 @@ def is_simple(physical: str) -> bool:
     >>> is_simple("*(1) Project [k#1]\n+- *(1) FileScan parquet"), is_simple("Generate explode(a#1)\n+- FileScan orc")
     (True, False)
     """
-    narrow = _operator((*_UNSAFE, *_COSTLY), _uncached(physical)) is None and of_unknown(physical) is None
+    narrow = _operator((*_UNSAFE, *_COSTLY), uncached(physical)) is None and of_unknown(physical) is None
     return narrow and bool(physical.strip()) and "Generate" not in operators(physical)
 
 
@@ -203,7 +192,7 @@ def is_of_cache(physical: str) -> bool:
     >>> is_of_cache("InMemoryTableScan\n+- InMemoryRelation\n +- FileScan orc [k#1]"), is_of_cache("Range (0, 9)")
     (True, False)
     """
-    names = operators(_uncached(physical))
+    names = operators(uncached(physical))
     return not names.isdisjoint(("InMemoryTableScan", "In-memory table")) and "FileScan" not in names
 
 
@@ -213,7 +202,7 @@ def is_parsed(physical: str) -> bool:
     >>> is_parsed("FileScan csv [k#1]"), is_parsed("InMemoryTableScan\n+- InMemoryRelation\n +- FileScan csv [k#1]")
     (True, False)
     """
-    return _PARSED.search(_uncached(physical)) is not None
+    return _PARSED.search(uncached(physical)) is not None
 
 
 def reads_files(physical: str) -> bool:
@@ -222,7 +211,7 @@ def reads_files(physical: str) -> bool:
     >>> reads_files("FileScan orc [k#1]"), reads_files("InMemoryTableScan\n+- InMemoryRelation\n +- FileScan orc [k#1]")
     (True, False)
     """
-    return "FileScan" in operators(_uncached(physical))
+    return "FileScan" in operators(uncached(physical))
 
 
 def count_shuffles(physical: str) -> int:
@@ -231,78 +220,7 @@ def count_shuffles(physical: str) -> int:
     >>> count_shuffles("SortMergeJoin\n:- Exchange hashpartitioning(k#1)\n+- Exchange hashpartitioning(k#2)")
     2
     """
-    return sum(bool(re.match(_AT_OPERATOR + r"Exchange\b", line)) for line in _uncached(physical).splitlines())
-
-
-def is_computed(physical: str, name: str) -> bool:
-    r"""Return whether a physical plan computes the column of this name, and does not only rename another one.
-
-    >>> is_computed("Project [k#1, (v#2 + 1) AS w#3]", "w"), is_computed("Project [k#1, v#2 AS w#3]", "w")
-    (True, False)
-    >>> is_computed("Project [k#1, v#2 AS w#3]\n+- Project [k#1, (u#4 + 1) AS v#2]", "w")
-    True
-    >>> is_computed("Project [k#1, if ((v#2 = 4)) null else v#2 AS w#3]", "w")
-    True
-    >>> is_computed("Project [k#1, the v#2 AS w#3]", "w"), is_computed("Project [k#1, NOT v#2 AS w#3]", "w")
-    (False, True)
-    """
-    text = _uncached(physical)
-    made = [(source, set[str]()) for source in _sources(text, rf"{re.escape(name)}#\d")]
-    while made:
-        source, seen = made.pop()
-        if source is None:
-            return True
-        if source not in seen:
-            below = _sources(text, rf"[^,\[\]]*#{source}(?!\d)")
-            made += [(each, seen | {source}) for each in below]
-    return False
-
-
-def is_constant(physical: str, name: str) -> bool:
-    r"""Return whether a column is a short constant wherever a plan computes one of its name.
-
-    >>> is_constant("Project [EU AS c#1]", "c"), is_constant("Project [concat(a#1, b#2) AS c#3]", "c")
-    (True, False)
-    """
-    text, at = _uncached(physical), rf" AS {re.escape(name)}#\d"
-    made = re.findall(r"(?:\[|, )([^,\[\]]{0,64})" + at, text)
-    return 0 < len(made) == len(re.findall(at, text)) and not any(re.search(r"[#()]", value) for value in made)
-
-
-def is_stored(physical: str, name: str) -> bool:
-    r"""Return whether a column is for certain one that the plan reads, by this or another name.
-
-    >>> is_stored("Project [v#2 AS W#3]\n+- FileScan parquet [k#1,v#2]", "w"), is_stored("FileScan orc [k#1]", "v")
-    (True, False)
-    >>> is_stored("Project [id#0L AS v#1L]\n+- Range (0, 9)", "v"), is_stored("Generate explode(a#1), [v#2]", "v")
-    (True, False)
-    """
-    text = _uncached(physical)
-    lines = text.splitlines()
-    read = "\n".join(line for line in lines if re.match(_AT_OPERATOR + r"\w*Scan\b", line))
-    if "Union" in operators(text):  # whose columns have the names of one side
-        return False
-    if "Range" in operators(text):
-        read += "\n" + "\n".join(set(re.findall(r"\bid#\d+L", text)))
-    made = [rf"(?i:(?<![^\s,\[(])(?:{re.escape(name)}))#\d"]
-    seen = set[str]()
-    while made:
-        pattern = made.pop()
-        found = _sources(text, pattern)
-        if None in found or not (found or re.search(pattern, read)):
-            return False
-        made += [rf"[^,\[\]]*#{source}(?!\d)" for source in found if source and source not in seen]
-        seen.update(source for source in found if source)
-    return True
-
-
-def _sources(text: str, made: str) -> list[str | None]:
-    """Return, for each column `made`, the number of the one that it is another name of; None where it is computed.
-
-    Only a name that stands alone in its list is one: that of `if (a) b else c#1 AS d` does not.
-    """
-    found = re.finditer(rf"(?:(?:\[|, )(?!NOT |-|~)[^,\[\]()#]+#(\d+)L?|.) AS {made}", text)
-    return [each.group(1) for each in found]
+    return sum(bool(re.match(AT_OPERATOR + r"Exchange\b", line)) for line in uncached(physical).splitlines())
 
 
 def operators(physical: str) -> set[str]:
@@ -325,7 +243,7 @@ def _called(reasons: tuple[tuple[str, str], ...], text: str) -> str | None:
     return next((reason for reason, pattern in reasons if re.search(pattern, text)), None)
 
 
-def _uncached(physical: str) -> str:
+def uncached(physical: str) -> str:
     """Return the plan's lines but for those below a cached frame."""
     lines, cached = [], None
     for line in physical.splitlines():

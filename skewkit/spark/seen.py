@@ -13,13 +13,12 @@ from pyspark.sql import functions as F
 from skewkit.spark.compat import conf_reader, explained, explained_whole, is_connect
 from skewkit.spark.gathered import grouped_by, placed_by
 from skewkit.spark.keys import quoted
+from skewkit.spark.lineage import is_computed, is_constant, is_stored
 from skewkit.spark.physical import (
     against_reading_twice,
     count_shuffles,
     depends_on_order,
     is_changing,
-    is_computed,
-    is_constant,
     is_cut,
     is_of_cache,
     is_of_parquet,
@@ -27,7 +26,6 @@ from skewkit.spark.physical import (
     is_positioned,
     is_random,
     is_simple,
-    is_stored,
     of_unknown,
     reads_files,
     unsafe_to_read_twice,

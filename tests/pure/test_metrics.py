@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from skewkit.errors import ArgumentError, UnsupportedError
+from skewkit.errors import ArgumentError, ArgumentTypeError, UnsupportedError
 from skewkit.simulator import ChangeCapacity, replay, streams
 
 relaxed = settings(deadline=None)
@@ -167,6 +167,8 @@ def test_figures_refuse_nonsense():
     ):
         with pytest.raises(ArgumentError):
             call()
+    with pytest.raises(ArgumentTypeError, match="percents is 99"):
+        trace.latency_percentiles(99)
     plain = replay(range(5), "key", workers=2)
     for call in (
         lambda: plain.completion_time,

@@ -259,6 +259,9 @@ def test_nonsense_is_refused_and_changes_nothing(name):
         p.choices([1])
     with pytest.raises(ArgumentTypeError):
         p.route_many("abc")
+    for others in (5, [None], "p"):
+        with pytest.raises(ArgumentTypeError, match="others is"):
+            p.choices_beside(others, "a")
     for source, sources in ((-1, 2), (2, 2), (0, 0)):
         with pytest.raises(ArgumentError):
             p.as_source(source, sources)

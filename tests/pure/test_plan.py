@@ -1,5 +1,7 @@
 """Plans: nothing is lost, cuts are what they say, the balance is what the scheme promises."""
 
+import json
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -57,6 +59,22 @@ def test_no_load_is_lost(scheme, load, partitions):
 def test_a_plan_survives_json(scheme, load, partitions):
     plan = key_plan(load, partitions, scheme)
     assert KeyPlan.from_json(plan.to_json()) == plan
+
+
+DAMAGE = {
+    "partitions": ["x", 0, 3],
+    "buckets": [[], [99, -5], [0.5], None],
+    "loads": [[1.0], None],
+    "spread": [[[0, 0.5]], [[7, 1.0]], [[0, -1.0], [1, 2.0]]],
+}
+
+
+@pytest.mark.parametrize(("name", "value"), [(name, value) for name, values in DAMAGE.items() for value in values])
+def test_a_damaged_plan_is_refused(name, value):
+    data = json.loads(key_plan(KeyLoad(("k",), ("int",), (), (1.0, 2.0), 3.0), 2).to_json())
+    KeyPlan.from_json(json.dumps(data))
+    with pytest.raises(ProfileError, match="no skewkit plan"):
+        KeyPlan.from_json(json.dumps({**data, name: value}))
 
 
 @pytest.mark.parametrize("scheme", ["dkg", "key"])

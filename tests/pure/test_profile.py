@@ -12,7 +12,15 @@ from hypothesis import strategies as st
 
 from skewkit.errors import ArgumentError, ProfileError
 from skewkit.hashing.spark import xxhash64
-from skewkit.plan.profile import HeavyKey, KeyProfile, empty_profile, named_heavy, profile_text
+from skewkit.plan.load import expected_tail
+from skewkit.plan.profile import (
+    HeavyKey,
+    KeyProfile,
+    empty_profile,
+    every_key_once,
+    named_heavy,
+    profile_text,
+)
 from skewkit.plan.rehash import rehashed
 
 BUCKETS = 16
@@ -95,6 +103,30 @@ def test_decay_scales_everything(rows, alpha):
     for before, after in zip(profile.heavy, faded.heavy, strict=True):
         assert after.estimate == pytest.approx(before.estimate * alpha)
         assert after.low <= after.estimate <= after.high
+
+
+def test_what_a_sampled_row_counts_for_decays_and_merges():
+    sample = replace(exact_profile([1, 2, 3]), sampled=True, fraction=0.1)
+    assert (exact_profile([1]).row_weight, sample.row_weight) == (0.0, 10.0)
+    old = sample.decay(0.5).decay(0.5)
+    assert old.row_weight == 2.5
+    assert sample.merge(old).row_weight == old.merge(sample).row_weight == 10.0
+    assert KeyProfile.from_json(old.to_json()) == old
+    # Buckets differ by chance as much as rows of their weight do, however long ago they were read.
+    tail = (40.0, 0.0, 20.0, 10.0)
+    fresh, faded = replace(sample, tail=tail), replace(sample, tail=tail).decay(0.05)
+    assert [w * 0.05 for w in expected_tail(fresh)] == pytest.approx(expected_tail(faded))
+
+
+def test_what_is_known_of_other_frames_merges_in_any_order():
+    sample = replace(exact_profile([1, 2, 3]), sampled=True, fraction=0.1)
+    once = every_key_once(sample.keys, sample.types, 100, buckets=len(sample.tail))
+    for both in (once.merge(sample), sample.merge(once)):
+        assert (both.sampled, both.fraction) == (True, 0.1)
+        assert expected_tail(both)
+    named = named_heavy(sample.keys, sample.types, [(1,)])
+    assert named.merge(sample).named
+    assert sample.merge(named).named
 
 
 def test_merge_folds_the_larger_number_of_buckets():

@@ -9,7 +9,7 @@ import pytest
 
 from skewkit.cli import main
 from skewkit.cli.progress import Progress
-from skewkit.errors import ArgumentError, ColumnNotFoundError
+from skewkit.errors import ArgumentError, ArgumentTypeError, ColumnNotFoundError, KeyTypeError
 from skewkit.partitioners import PARTITIONERS
 from skewkit.reproduce import FIGURES, PAPERS, Size, chosen
 from skewkit.reproduce.figure import pick
@@ -171,6 +171,27 @@ def test_streams_from_parquet(tmp_path):
         streams.from_parquet(tmp_path / "nothing.parquet", "word")
 
 
+def test_keys_of_parquet_are_numbered_as_they_come(tmp_path):
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    columns = {
+        "word": pa.DictionaryArray.from_arrays([1, 0, 1], ["b", "a"]),
+        "zero": [0.0, -0.0, 1.0],
+        "list": [[1], [2], [1]],
+    }
+    pq.write_table(pa.table(columns), tmp_path / "keys.parquet")
+    assert streams.from_parquet(tmp_path / "keys.parquet", "word").tolist() == [0, 1, 0]
+    assert streams.from_parquet(tmp_path / "keys.parquet", "zero").tolist() == [0, 0, 1]
+    with pytest.raises(KeyTypeError, match="one value per row"):
+        streams.from_parquet(tmp_path / "keys.parquet", "list")
+    (tmp_path / "text.parquet").write_text("no Parquet")
+    with pytest.raises(ArgumentError, match="no Parquet file"):
+        streams.from_parquet(tmp_path / "text.parquet", "word")
+    with pytest.raises(ArgumentTypeError):
+        streams.from_parquet(None, "word")
+
+
 # --- the command ---
 
 
@@ -181,6 +202,9 @@ def test_unknown_figures_are_answered_with_the_nearest(capsys, tmp_path):
     assert main(["reproduce"]) == 2
     assert "--list" in capsys.readouterr().err
     assert main(["reproduce", "all", "--jobs", "0"]) == 2
+    (tmp_path / "file").touch()
+    assert main(["reproduce", "d-choices-3", "--out", str(tmp_path / "file")]) == 2
+    assert "expected a folder" in capsys.readouterr().err
 
 
 def test_a_missing_matplotlib_is_said_before_anything_runs(capsys, tmp_path, monkeypatch):

@@ -92,6 +92,8 @@ def test_a_ring_refuses_nonsense():
         lambda: HashRing([]),
         lambda: HashRing([1, 1]),
         lambda: HashRing([-1]),
+        lambda: HashRing([1 << 64]),
+        lambda: ring.add(1 << 64),
         lambda: HashRing(2, points=0),
         lambda: ring.add(1),
         lambda: ring.remove(2),
@@ -99,6 +101,8 @@ def test_a_ring_refuses_nonsense():
     ):
         with pytest.raises(ArgumentError):
             call()
-    with pytest.raises(ArgumentTypeError):
-        HashRing(2.5)
+    for wrong in (lambda: HashRing(2.5), lambda: HashRing(2, seed="x")):
+        with pytest.raises(ArgumentTypeError):
+            wrong()
+    assert HashRing(2, seed=-1).places != ring.places
     assert ring.workers == [0, 1]

@@ -89,9 +89,18 @@ def test_choices_of_lists_that_grow_apart_are_those_of_all_sources():
 
 
 def test_a_text_or_a_mapping_is_no_stream():
-    for keys in ("abc", b"abc", {"a": 1}):
+    for keys in ("abc", b"abc", {"a": 1}, np.array(3)):
         with pytest.raises(ArgumentTypeError, match="keys is"):
             replay(keys, "key", workers=2)
+    with pytest.raises(ArgumentTypeError, match="events is"):
+        replay([1], "fish", workers=2, events=np.array(3))
+
+
+def test_several_sources_of_wrap_add_up_to_less_than_those_of_d_choices():
+    stream = streams.zipf(200_000, 10_000, 1.4, seed=1)
+    ours, theirs = (replay(stream, name, workers=100, sources=48) for name in ("wrap", "d_choices"))
+    assert ours.imbalance < 0.6 * theirs.imbalance
+    assert ours.pairs < theirs.pairs
 
 
 def test_an_instance_is_copied_and_stays_as_it_was():

@@ -226,6 +226,21 @@ def test_sketches_refuse_bad_weights(weight):
         assert sketch.total == 0.0
 
 
+def test_what_is_refused_is_not_counted_in_part():
+    for sketch in (SpaceSaving(9), CountMin(9, 2), Decayed(SpaceSaving(9), epoch=2, alpha=0.5)):
+        with pytest.raises(ArgumentError, match=r"weights\[3\] is -1\.0;"):
+            sketch.add_many(["a"] * 4, [1, 1, 1, -1])
+        assert sketch.total == 0.0
+
+
+@pytest.mark.parametrize("keys", [5, {"a"}, None])
+def test_keys_are_a_sequence(keys):
+    for sketch in (SpaceSaving(2), Decayed(SpaceSaving(2))):
+        for weights in (None, [1.0]):
+            with pytest.raises(ArgumentTypeError, match="keys is"):
+                sketch.add_many(keys, weights)
+
+
 def test_sketches_refuse_nonsense():
     for make in (
         lambda: SpaceSaving(0),

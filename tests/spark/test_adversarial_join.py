@@ -17,7 +17,7 @@ from skewkit.api.joinkeys import join_keys
 from skewkit.errors import UnsupportedError
 from skewkit.spark import joining
 from skewkit.spark.compat import explained, physical_plan
-from skewkit.spark.physical import top_join
+from skewkit.spark.joinoperator import top_join
 from skewkit.spark.seen import Seen
 from skewkit.testing import assert_same_rows, partition_rows
 from tests.helpers import conf

@@ -7,8 +7,12 @@ import pytest
 from pyspark.sql import functions as F
 
 import skewkit
+from skewkit.api.common import settings_of
 from skewkit.api.drawing import draw_before_join
 from skewkit.spark.compat import explained
+from skewkit.spark.frames import choice_of
+from skewkit.spark.origin import Origin
+from skewkit.spark.seen import Seen
 from skewkit.testing import assert_same_rows
 from tests.helpers import conf
 
@@ -33,9 +37,9 @@ def chained(spark):
         yield facts, shops, regions
 
 
-def profiled(frame, *columns):
+def sample_of(frame, *columns):
     """Return the plan of a sample of a joined frame, or None where the join has to run."""
-    drawn = draw_before_join(frame, [F.col(column) for column in columns], 2_000)
+    drawn = draw_before_join(Seen(frame), [F.col(column) for column in columns], 2_000, settings_of(frame))
     return None if drawn is None else explained(drawn.at(0.1))
 
 
@@ -50,13 +54,15 @@ def _depth(line):
     return len(line) - len(line.lstrip(" :+-"))
 
 
-@pytest.mark.every(3)
+@pytest.mark.every(2)
 @pytest.mark.parametrize("how", ["inner", "left", "right", "full"])
 def test_a_key_that_a_hot_row_brings_is_seen(chained, how):
     facts, shops, regions = chained
     joined = skewkit.skew_join(facts, shops, "shop", how)
     assert "strategy   native" not in skewkit.explain(joined)
-    assert is_drawn_before_the_join(profiled(joined, "region"))
+    plan = sample_of(joined, "region")
+    # Rows of the shops that no row of a sample of facts meets are rows of a right and of a full join.
+    assert is_drawn_before_the_join(plan) if how in ("inner", "left") else plan is None
     then = skewkit.skew_join(joined, regions, "region", "left")
     text = skewkit.explain(then)
     assert "strategy   native" not in text
@@ -71,15 +77,20 @@ def test_a_key_that_a_hot_row_brings_is_seen(chained, how):
 def test_a_third_join_is_drawn_from_the_first_frame(chained):
     facts, shops, regions = chained
     joined = skewkit.skew_join(skewkit.skew_join(facts, shops, "shop"), regions, "region")
-    assert is_drawn_before_the_join(profiled(joined, "day"))
+    assert is_drawn_before_the_join(sample_of(joined, "day"))
     days = facts.select("day").distinct().withColumn("even", F.col("day") % 2 == 0)
     plain = facts.join(shops, "shop").join(regions, "region")
     assert_same_rows(skewkit.skew_join(joined, days, "day"), plain.join(days, "day"))
-    groups = joined.groupBy("region").agg(F.collect_set("v").alias("all"))
-    assert_same_rows(
-        skewkit.skew_groupby(joined, "region").agg(F.collect_set("v").alias("all")).selectExpr("region", "size(all)"),
-        groups.selectExpr("region", "size(all)"),
-    )
+
+
+def test_group_bys_of_a_join_see_its_keys_in_a_sample(chained):
+    facts, shops, _ = chained
+    joined, plain = skewkit.skew_join(facts, shops, "shop"), facts.join(shops, "shop")
+    first = F.collect_set("v").alias("all")
+    groups = skewkit.skew_groupby(joined, "region", strategy="wrap").agg(first)
+    assert "from a sample" in skewkit.explain(groups)
+    sizes = "region", "size(all)"
+    assert_same_rows(groups.selectExpr(*sizes), plain.groupBy("region").agg(first).selectExpr(*sizes))
 
 
 @pytest.mark.parametrize("how", ["semi", "anti"])
@@ -88,7 +99,7 @@ def test_of_a_semi_join_only_the_left_frame_is_sampled(chained, how):
     few = shops.where("shop < 300")
     for left, right in ((facts, few), (few, facts)):
         joined = skewkit.skew_join(left, right, "shop", how)
-        plan = profiled(joined, "shop")
+        plan = sample_of(joined, "shop")
         assert (plan is None) == (left is few)  # so few rows are not sampled at all
     days = facts.select("day").distinct()
     joined = skewkit.skew_join(skewkit.skew_join(facts, few, "shop", how), days, "day")
@@ -98,5 +109,74 @@ def test_of_a_semi_join_only_the_left_frame_is_sampled(chained, how):
 def test_where_few_rows_of_either_side_bring_many_the_join_runs(chained):
     facts, shops, _ = chained
     hot_right = facts.selectExpr("if(shop = 7, 8, shop) AS shop", "v AS w")
-    assert is_drawn_before_the_join(profiled(skewkit.skew_join(shops, hot_right, "shop"), "region"))
-    assert profiled(skewkit.skew_join(facts, hot_right, "shop"), "day") is None
+    assert is_drawn_before_the_join(sample_of(skewkit.skew_join(shops, hot_right, "shop"), "region"))
+    assert sample_of(skewkit.skew_join(facts, hot_right, "shop"), "day") is None
+
+
+def test_where_nobody_looked_at_both_sides_the_join_runs(chained):
+    facts, shops, _ = chained
+    profile = skewkit.skew_profile(facts, "shop")
+    for known in ({"left_profile": profile}, {"heavy": [7]}, {"strategy": "native"}):
+        assert sample_of(skewkit.skew_join(facts, shops, "shop", **known), "region") is None
+
+
+def test_rows_that_an_outer_join_keeps_of_the_other_side_are_not_lost(chained, spark):
+    facts, _, _ = chained
+    kept = spark.range(4_000).selectExpr("id + 1000000 AS shop", "if(id % 10 < 9, 3, id) AS region")
+    joined = skewkit.skew_join(kept, facts, "shop", "left")
+    regions = spark.range(9_000).selectExpr("id AS region", "id AS w")
+    text = skewkit.explain(skewkit.skew_join(joined, regions, "region"))
+    assert re.search(r"\n +3 +(8[5-9]|9[0-5])\.", text), text
+
+
+def test_a_cached_join_is_read_and_not_joined_again(chained):
+    facts, shops, regions = chained
+    joined = skewkit.skew_join(facts, shops, "shop", "full").cache()
+    try:
+        assert sample_of(joined, "region") is None
+        others = regions.withColumnRenamed("region", "shop")
+        then = skewkit.skew_join(joined, others, joined["shop"] == others["shop"])
+        plain = facts.join(shops, "shop", "full")
+        assert_same_rows(then, plain.join(others, plain["shop"] == others["shop"]))
+    finally:
+        joined.unpersist()
+
+
+def test_no_more_is_broadcast_than_the_setting_allows(chained, monkeypatch, spark):
+    facts, shops, regions = chained
+    broadcast, parts = [], []
+    original = Origin.joined
+
+    def joined(self, side, part, *, broadcast):
+        parts.append((broadcast, part))
+        return original(self, side, part, broadcast=broadcast)
+
+    monkeypatch.setattr(Origin, "joined", joined)
+    skewkit.skew_join(skewkit.skew_join(facts, shops.where("shop < 3"), "shop"), regions, "region")
+    broadcast = [part.count() for hint, part in parts if hint]
+    assert broadcast
+    with conf(spark, "spark.skewkit.broadcastBytes", "100000"):
+        parts.clear()
+        skewkit.skew_join(skewkit.skew_join(facts, shops.where("shop < 3"), "shop"), regions, "region")
+    few = [part.count() for hint, part in parts if hint]
+    assert max(few, default=0) < max(broadcast)
+    assert any(not hint for hint, _ in parts)
+
+
+def test_what_on_was_when_the_frames_were_joined_counts(chained):
+    facts, shops, regions = chained
+    on = ["shop"]
+    joined = skewkit.skew_join(facts, shops, on)
+    on.clear()
+    plain = facts.join(shops, "shop").join(regions, "region")
+    assert_same_rows(skewkit.skew_join(joined, regions, "region"), plain)
+
+
+def test_a_side_that_was_only_sampled_before_its_join_makes_no_hash_table(chained, spark):
+    facts, shops, _ = chained
+    more = spark.range(60_000).selectExpr("id % 30000 AS region", "id AS w")
+    for known, hashed in (({}, False), ({"strategy": "native"}, True)):  # after a native join the whole is profiled
+        joined = skewkit.skew_join(facts, shops, "shop", **known)
+        then = skewkit.skew_join(joined, more, "region", strategy="salt")
+        assert choice_of(then).hashed == hashed
+        assert_same_rows(then, facts.join(shops, "shop").join(more, "region"))
