@@ -12,11 +12,8 @@ from skewkit.plan.price import Widths
 from skewkit.plan.profile import KeyProfile
 from skewkit.spark.compat import is_connect
 from skewkit.spark.joinsides import JoinKeys
-from skewkit.spark.seen import Seen
+from skewkit.spark.seen import COMPUTED, Seen
 from skewkit.spark.size import has_fixed_width, row_bytes
-
-_COMPUTED = 4096.0
-"""Bytes that a row may have in texts, arrays and maps that are computed: nobody knows before."""
 
 
 @dataclass(frozen=True)
@@ -94,7 +91,7 @@ class Sides:
     def unmeasured(self) -> Widths:
         """Bytes more that a row of each side may take, because texts, arrays or the like in it are computed."""
         sides = (seen for _, seen in self.named)
-        return Widths(*(_COMPUTED * seen.widened for seen in sides))
+        return Widths(*(COMPUTED * seen.widened for seen in sides))
 
     def memory(self, left: KeyProfile | None, right: KeyProfile | None) -> Widths:
         """Return the bytes that a row of each side may take: more than its types suggest where it is larger files."""

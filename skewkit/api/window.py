@@ -250,11 +250,9 @@ class SkewWindow:
             return f"partitions cannot be cut along {self._by.orders[0].name} of type {self._by.orders[0].type}"
         if not self._by.columns and not frame.whole:
             return "without an order the rows of a frame are any rows"
-        if frame.kind == "rows" and any(frame.reach):
-            if not places_by_id():
-                return f"the frame {frame} needs rows of other blocks, and those need Spark 4.1 or later"
-            if sum(self._partitions * min(self._partitions, k) * k for k in frame.reach) > MOST_LISTED:
-                return f"the frame {frame} would send too many rows between {self._partitions} blocks"
+        bordered = frame.kind == "rows" and any(frame.reach)
+        if bordered and not places_by_id():
+            return f"the frame {frame} needs rows of other blocks, and those need Spark 4.1 or later"
         found: list[tuple[Function, WindowSplit | None]] = []
         for name, column in functions.items():
             function = read_function(self._df, name, column)
@@ -266,10 +264,19 @@ class SkewWindow:
             how = split_of(function.call, frame, ordered=bool(self._by.columns))
             if isinstance(how, str):
                 return how
-            if listed(how, self._partitions) > MOST_LISTED:
+            if self._too_long([carried.near for carried in how.carried], function.arguments):
                 return f"{name} would send too many rows between {self._partitions} blocks"
             found.append((function, how))
+        if bordered and self._too_long(frame.reach, [each for function, _ in found for each in function.arguments]):
+            return f"the frame {frame} would send too many rows between {self._partitions} blocks"
         return found
+
+    def _too_long(self, near: Sequence[int], columns: Sequence[Column]) -> bool:
+        """Return whether lists of so many rows of these columns are too long to hand from block to block."""
+        if not any(near):
+            return False
+        width = Seen(self._df.select(*columns)).row_bytes if columns else 0.0
+        return listed(near, self._partitions, width) > MOST_LISTED
 
     def _decide(self) -> tuple[Choice, WindowPlan | None]:
         """Profile if need be, plan, and say whether the plan pays; without a plan the call is native."""

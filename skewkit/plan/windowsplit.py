@@ -13,13 +13,15 @@ blocks before it (or after it) hold is carried in. Everything here is SQL text w
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from skewkit.plan.frame import Frame
 
-MOST_LISTED = 2_000_000
-"""Most values that the blocks of one partition may hand to one another."""
+MOST_LISTED = 64 << 20
+"""Most bytes that the blocks of one partition may hand to one another."""
+_ENTRY = 32.0
+"""Bytes that a value in a list takes at least."""
 
 
 @dataclass(frozen=True)
@@ -140,9 +142,15 @@ def split_of(call: WindowCall, frame: Frame, *, ordered: bool = True) -> WindowS
     return _aggregate(name, type_, frame)
 
 
-def listed(split: WindowSplit, blocks: int) -> int:
-    """Return how many values the blocks of a partition hand to one another for a function, at most."""
-    return sum(blocks * min(blocks, carried.near) * carried.near for carried in split.carried)
+def listed(near: Iterable[int], blocks: int, width: float) -> float:
+    """Return how many bytes the blocks of a partition hand to one another, at most.
+
+    `near` are the numbers of rows of either side that a block gets, `width` the bytes of what it gets of a row.
+
+    >>> listed([2], blocks=4, width=100.0)
+    1600.0
+    """
+    return sum(blocks * min(blocks, rows) * rows for rows in near) * max(_ENTRY, width)
 
 
 def _ranking(name: str, buckets: int) -> WindowSplit:

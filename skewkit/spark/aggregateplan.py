@@ -15,6 +15,9 @@ from skewkit.spark.columns import node_of
 from skewkit.spark.keys import has_fixed_hash
 from skewkit.spark.splits import COMBINED, IN_ONE_TASK, WHOLE, Split
 
+PREFIX = "skew_"
+"""Begins the names of helper columns, so that keys keep theirs."""
+
 
 @dataclass(frozen=True, eq=False)
 class Part:
@@ -68,17 +71,26 @@ class Inputs:
 
     def types_of(self, names: Sequence[str]) -> list[DataType]:
         """Return the types of the columns of these names."""
-        return [self.types[int(name[1:])] for name in names]
+        return [self.types[_index(name)] for name in names]
 
     @property
     def read(self) -> Column:
         """A condition that reads the salt and every input."""
-        hashed = [f"x{i}" for i, type_ in enumerate(self.types) if has_fixed_hash(type_)]
-        read = F.xxhash64("salt", *hashed) != 0
+        hashed = [input_name(i) for i, type_ in enumerate(self.types) if has_fixed_hash(type_)]
+        read = F.xxhash64(f"{PREFIX}salt", *hashed) != 0
         for i, type_ in enumerate(self.types):
             if not has_fixed_hash(type_):
-                read = read & (F.to_json(F.struct(f"x{i}")) != "")
+                read = read & (F.to_json(F.struct(input_name(i))) != "")
         return read
+
+
+def input_name(index: int) -> str:
+    """Return the name that the column of this number has when it is shuffled."""
+    return f"{PREFIX}x{index}"
+
+
+def _index(name: str) -> int:
+    return int(name.removeprefix(f"{PREFIX}x"))
 
 
 def inputs_of(df: DataFrame, calls: Sequence[AggregateCall]) -> Inputs:
@@ -92,11 +104,12 @@ def inputs_of(df: DataFrame, calls: Sequence[AggregateCall]) -> Inputs:
             node = node_of(column)
             plain = node.kind == "column" or (node.kind == "sql" and _NAME.fullmatch(node.name))
             index = known.setdefault(node.name if plain and node.name else len(columns), len(columns))
-            row.append(f"x{index}")
+            row.append(input_name(index))
             if index == len(columns):
                 columns.append(column if plain else _guarded(column, call.filter))
         names.append(tuple(row))
-    fields = df.select(*(column.alias(f"x{i}") for i, column in enumerate(columns))).schema.fields if columns else []
+    named = [column.alias(input_name(i)) for i, column in enumerate(columns)]
+    fields = df.select(*named).schema.fields if named else []
     return Inputs(tuple(columns), tuple(field.dataType for field in fields), tuple(names))
 
 
@@ -145,7 +158,7 @@ class AggregatePlan:
     def cut_by(self) -> list[Column]:
         """The inputs by whose hash rows go somewhere."""
         names = dict.fromkeys(name for _, reads in self._by_value for name in reads)
-        return [self.inputs.columns[int(name[1:])] for name in names]
+        return [self.inputs.columns[_index(name)] for name in names]
 
     @property
     def apart(self) -> int:
@@ -166,7 +179,7 @@ class AggregatePlan:
     @property
     def values(self) -> list[Column]:
         """The hash of every one of the `sets`."""
-        return [F.xxhash64(*(self.inputs.columns[int(name[1:])] for name in reads)) for reads in self.sets]
+        return [F.xxhash64(*(self.inputs.columns[_index(name)] for name in reads)) for reads in self.sets]
 
     @property
     def salted_by(self) -> tuple[str, ...]:
@@ -177,7 +190,7 @@ class AggregatePlan:
     def parts(self) -> list[Part]:
         """One part per call."""
         return [
-            Part(call, split, f"r{i}", reads)
+            Part(call, split, f"{PREFIX}r{i}", reads)
             for i, (call, split, reads) in enumerate(zip(self.calls, self.splits, self.inputs.names, strict=True))
         ]
 

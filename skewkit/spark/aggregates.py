@@ -16,16 +16,17 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import DoubleType, FloatType, StructType
 
 from skewkit.plan.keyplan import KeyPlan
-from skewkit.spark.aggregateplan import AggregatePlan, Part
+from skewkit.spark.aggregateplan import PREFIX, AggregatePlan, Part, input_name
 from skewkit.spark.grouping import Placed, placed
 from skewkit.spark.guard import guarded
 from skewkit.spark.keys import Keys
 from skewkit.spark.nulls import has_fewer_nulls, never_null, no_null_within
 from skewkit.spark.selecting import without
 
-_PLAIN = re.compile(r"[A-Za-z]\w*")
-_HELPER = re.compile(r"[kxrcn]\d+(_\d+)?|salt|whole|place|value|minus|n", re.IGNORECASE)
-"""The names that this module gives."""
+_PLAIN = re.compile(r"[A-Za-z_]\w*")
+_SALT, _WHOLE, _PLACE, _VALUE, _MINUS, _COUNT = (
+    f"{PREFIX}{name}" for name in ("salt", "whole", "place", "value", "minus", "n")
+)
 _ROW_BITS = (1 << 33) - 1
 """`monotonically_increasing_id` counts the rows of a partition in its lower 33 bits."""
 
@@ -43,19 +44,19 @@ def aggregate(
             c if name == own else c.alias(name)
             for c, name, own in zip(keys.columns, key_names, keys.names, strict=True)
         ),
-        *(column.alias(f"x{i}") for i, column in enumerate(asked.inputs.columns)),
-        row_hash.alias("salt"),
+        *(column.alias(input_name(i)) for i, column in enumerate(asked.inputs.columns)),
+        row_hash.alias(_SALT),
     )
     types = dict(zip(key_names, keys.types, strict=True))
-    types |= {f"x{i}": type_.simpleString() for i, type_ in enumerate(asked.inputs.types)}
+    types |= {input_name(i): type_.simpleString() for i, type_ in enumerate(asked.inputs.types)}
     narrow = guarded(narrow, types)
     parts = asked.parts
-    at = replace(placed(narrow, keys.renamed(key_names), plan, F.col("salt")), reads=asked.inputs.read)
+    at = replace(placed(narrow, keys.renamed(key_names), plan, F.col(_SALT)), reads=asked.inputs.read)
     target = F.col(at.names("partition"))
     cold = at.cold().groupBy(target, *key_names).agg(*(part.whole for part in parts))
     merges = [merge for part in parts for merge in part.merges]
     if not all(part.split.partials for part in parts):
-        merges.append(F.first("whole", ignorenulls=True).alias("whole"))
+        merges.append(F.first(_WHOLE, ignorenulls=True).alias(_WHOLE))
     branches = _hot(at, plan, key_names, parts, asked)
     merged = reduce(lambda a, b: a.unionByName(b, allowMissingColumns=True), branches).groupBy(*key_names).agg(*merges)
     results = [part.finish if part.split.partials else _of_whole(part.result, cold.schema) for part in parts]
@@ -64,29 +65,29 @@ def aggregate(
     for reading in asked.readings:
         finished.append(reading.finish(left[: len(reading.calls)]))
         left = left[len(reading.calls) :]
-    named = [column.alias(f"c{i}") for i, column in enumerate(finished)]
+    named = [column.alias(f"{PREFIX}c{i}") for i, column in enumerate(finished)]
     return as_schema(both.select(*key_names, *named), schema)
 
 
 def _key_names(df: DataFrame, keys: Keys) -> list[str]:
     """Return names for the keys: their own where these are columns of the frame, which stay the very same ones.
 
-    So `df["k"]` finds the key in the result, as after a plain group-by; on Connect it does not.
+    So `df["k"]` and `a.k` find the key in the result, as after a plain group-by; on Connect only its name does.
     """
-    known = Counter(name.lower() for name in df.columns)
     asked = Counter(name.lower() for name in keys.names)
 
     def kept(column: Column, name: str) -> bool:
-        alone = known[name.lower()] == asked[name.lower()] == 1 and str(column) == f"Column<'{name}'>"
-        return alone and _PLAIN.fullmatch(name) is not None and not _HELPER.fullmatch(name)
+        named = re.fullmatch(rf"Column<'(\w+\.)*{re.escape(name)}'>", str(column)) is not None
+        helper = name.lower().startswith(PREFIX)
+        return asked[name.lower()] == 1 and named and _PLAIN.fullmatch(name) is not None and not helper
 
     pairs = zip(keys.columns, keys.names, strict=True)
-    return [name if kept(column, name) else f"k{i}" for i, (column, name) in enumerate(pairs)]
+    return [name if kept(column, name) else f"{PREFIX}k{i}" for i, (column, name) in enumerate(pairs)]
 
 
 def _of_whole(name: str, schema: StructType) -> Column:
     """Return a result that was computed whole; as in `schema`, that of the cold keys, it may be one without nulls."""
-    column, field = F.col("whole")[name], schema[name]
+    column, field = F.col(_WHOLE)[name], schema[name]
     return (column if field.nullable else never_null(column, field.dataType)).alias(name)
 
 
@@ -111,7 +112,7 @@ def _hot(
         frames.append(_by_value(at, plan, keys, group, salted_by))
     whole = [part for part in parts if not part.split.partials]
     if whole:
-        row = F.struct(*(part.result for part in whole)).alias("whole")
+        row = F.struct(*(part.result for part in whole)).alias(_WHOLE)
         frames.append(at.hot().groupBy(*keys).agg(*(part.whole for part in whole)).select(*keys, row))
     return frames
 
@@ -135,26 +136,26 @@ def _by_value(
     place = F.col(at.names("partition"))
     if first.reads != salted_by:
         place = F.pmod(F.xxhash64(*first.reads), F.lit(plan.partitions))
-    hot = hot.select(place.alias("place"), *keys, *first.reads)
+    hot = hot.select(place.alias(_PLACE), *keys, *first.reads)
     if not first.split.counted:
         made = [column for part in group for column in part.partials(*part.call.given(part.reads))]
-        return without(hot.groupBy("place", *keys).agg(*made), "place")
+        return without(hot.groupBy(_PLACE, *keys).agg(*made), _PLACE)
     given = first.call.given(first.reads)
-    pairs = _counted(hot.select("place", *keys, given[0].alias("value")), ["place", *keys])
-    made = [column for part in group for column in part.partials(F.col("value"), F.col("n"))]
+    pairs = _counted(hot.select(_PLACE, *keys, given[0].alias(_VALUE)), [_PLACE, *keys])
+    made = [column for part in group for column in part.partials(F.col(_VALUE), F.col(_COUNT))]
     if first.split.each:
         return pairs.select(*keys, *made)
-    return without(pairs.groupBy("place", *keys).agg(*made), "place")
+    return without(pairs.groupBy(_PLACE, *keys).agg(*made), _PLACE)
 
 
 def _counted(df: DataFrame, by: Sequence[str]) -> DataFrame:
     """Return how often each `value` is there; -0.0 stays apart, which a group-by takes for 0.0."""
-    value = F.col("value")
-    if df.schema["value"].dataType not in (FloatType(), DoubleType()):
-        return df.groupBy(*by, "value").agg(F.count("value").alias("n"))
-    minus = F.when(value == 0, F.startswith(value.cast("string"), F.lit("-"))).alias("minus")
-    pairs = df.groupBy(*by, "value", minus).agg(F.count("value").alias("n"))
-    return pairs.select(*by, F.when(F.col("minus"), -F.abs(value)).otherwise(value).alias("value"), "n")
+    value = F.col(_VALUE)
+    if df.schema[_VALUE].dataType not in (FloatType(), DoubleType()):
+        return df.groupBy(*by, _VALUE).agg(F.count(_VALUE).alias(_COUNT))
+    minus = F.when(value == 0, F.startswith(value.cast("string"), F.lit("-"))).alias(_MINUS)
+    pairs = df.groupBy(*by, _VALUE, minus).agg(F.count(_VALUE).alias(_COUNT))
+    return pairs.select(*by, F.when(F.col(_MINUS), -F.abs(value)).otherwise(value).alias(_VALUE), _COUNT)
 
 
 def as_schema(df: DataFrame, schema: StructType) -> DataFrame:

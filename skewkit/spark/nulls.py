@@ -16,6 +16,7 @@ _NEVER_SEEN = {
     "boolean": False,
     "date": dt.date(1970, 1, 1),
     **dict.fromkeys(("timestamp", "timestamp_ntz"), dt.datetime(1970, 1, 1)),
+    "daytimeinterval": dt.timedelta(0),
 }
 
 
@@ -79,6 +80,10 @@ def _nothing(type_: DataType) -> Column | None:
         fields = [(field.name, _nothing(field.dataType)) for field in type_.fields]
         known = [value.alias(name) for name, value in fields if value is not None]
         return F.struct(*known) if len(known) == len(fields) else None
+    if type_.typeName() == "yearmonthinterval":
+        return F.make_ym_interval(F.lit(0), F.lit(0)).cast(type_)
+    if type_.typeName() == "time":
+        return F.expr("TIME '00:00:00'").cast(type_)
     if type_.typeName() in _NEVER_SEEN:
         return F.lit(_NEVER_SEEN[type_.typeName()]).cast(type_)
     return None

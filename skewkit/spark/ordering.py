@@ -19,6 +19,8 @@ from skewkit.spark.route import element, with_heavy_index
 
 _PER_PART = 32
 """Quantiles per part of a key; a part is off by about one in so many rows."""
+_LONGEST = 256
+"""Characters or bytes of an order value that are read to cut near it; they become part of the plan."""
 _CUTTABLE = (
     ("tinyint", "smallint", "int", "bigint", "float", "double", "boolean", "date", "timestamp", "timestamp_ntz"),
     ("decimal(", "string"),
@@ -178,9 +180,14 @@ def at_or_after(columns: Sequence[Column], orders: Sequence[Order], cut: Sequenc
 
 
 def _text(column: Column, type_: str) -> Column:
-    """Return a value as text that `cut_value` turns back to the very same value."""
+    """Return a value as text that `cut_value` turns back to the very same value; the beginning of a long one.
+
+    That is a place to cut at, too, and near the value.
+    """
     if type_ == "binary":
-        return F.hex(column)
+        return F.hex(F.substring(column, 1, _LONGEST))
+    if type_.startswith("string"):
+        return F.substring(column, 1, _LONGEST)
     if type_ == "timestamp":  # its text is ambiguous where clocks are set back
         return F.unix_micros(column).cast("string")
     if type_ == "date":

@@ -31,8 +31,10 @@ from skewkit.spark.physical import (
     unsafe_to_read_twice,
     with_results,
 )
-from skewkit.spark.size import guess_rows, rows_are_counted, source_bytes, varying_widths
+from skewkit.spark.size import guess_rows, row_bytes, rows_are_counted, source_bytes, varying_widths
 
+COMPUTED = 4096.0
+"""Bytes that a row may have in texts, arrays and maps that are computed: nobody knows before."""
 _MOST_WIDTHS = 64
 _NAMED = re.compile(r"Column<'[\w.`]+'>")
 _PARSED = "is parsed from texts, of which Spark may drop more or fewer as malformed when other columns are asked for"
@@ -206,9 +208,20 @@ class Seen:
         False
         """
         names = varying_widths(self.frame.schema)[:_MOST_WIDTHS]
+        if not names:
+            return False
         physical = self.physical
         computed = (n for n in names if is_computed(physical, n) and not is_constant(physical, n))
-        return bool(names) and (self.rows is None or next(computed, None) is not None)
+        return self.rows is None or next(computed, None) is not None
+
+    @property
+    def row_bytes(self) -> float:
+        """Bytes that a row may take: what its types suggest, and more where texts, arrays or the like are computed.
+
+        >>> Seen(spark.range(9).selectExpr("id", "repeat(string(id), 999) AS a")).row_bytes
+        4124.0
+        """
+        return row_bytes(self.frame.schema) + COMPUTED * self.widened
 
     @property
     def simple(self) -> bool:

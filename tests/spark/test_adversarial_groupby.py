@@ -401,6 +401,25 @@ def test_keys_stay_the_very_same_columns(facts):
         skew_groupby(facts, 6)
 
 
+@pytest.mark.parametrize("name", ["value", "n", "x0", "salt", "place", "_id", "r0_0"])
+def test_keys_of_any_name_stay_the_very_same_columns(facts, name):
+    named = facts.withColumnRenamed("k", name).alias("a")
+    for key in (name, named[name], F.col(f"a.{name}")):
+        ours = skew_groupby(named, key, strategy="wrap", partitions=3).agg(F.collect_set("v").alias("vs"))
+        plain = named.groupBy(key).agg(F.collect_set("v").alias("vs"))
+        for found in (named[name], F.col(f"a.{name}")):
+            assert_same_rows(ours.where(found > 3).select(found), plain.where(found > 3).select(found))
+
+
+def test_a_key_of_two_frames_stays_the_one_that_was_named(facts, spark):
+    other = spark.range(9).selectExpr("id AS k", "id AS w")
+    both = facts.join(other, facts["k"] == other["k"])
+    values = F.sort_array(F.collect_set("v")).alias("vs")
+    ours = skew_groupby(both, other["k"], strategy="wrap", partitions=3).agg(values)
+    plain = both.groupBy(other["k"]).agg(values)
+    assert_same_rows(ours.select(other["k"], "vs"), plain.select(other["k"], "vs"))
+
+
 @pytest.mark.connect
 def test_values_that_may_differ_are_not_cut_by_their_hash(facts):
     means = facts.groupBy("k", "s").agg(F.avg("v").alias("m"))
@@ -522,7 +541,7 @@ def test_rows_are_salted_by_the_values_of_which_there_are_most(spark, monkeypatc
     salts = []
 
     def recorded(df, keys, plan, asked, *rest):
-        salts.append([str(asked.inputs.columns[int(name[1:])]) for name in asked.salted_by])
+        salts.append([str(asked.inputs.columns[int(name.rpartition("x")[2])]) for name in asked.salted_by])
         return aggregate(df, keys, plan, asked, *rest)
 
     aggregate = groupagg.aggregate

@@ -9,6 +9,7 @@ from pyspark.sql import Window
 from pyspark.sql import functions as F
 
 import skewkit
+from skewkit.api import cutting
 from skewkit.errors import ArgumentError
 from skewkit.spark.compat import VERSION
 from skewkit.testing import assert_same_rows
@@ -387,6 +388,8 @@ OF_DAYS = {
     "binary": "cast(string(v) AS binary)",
     "decimal": "cast(v AS decimal(9,2))",
     "struct": "named_struct('a', v, 'b', array(string(v)))",
+    "seconds": "make_dt_interval(0, 0, 0, v)",
+    "months": "make_ym_interval(0, int(v))",
 }
 
 
@@ -395,8 +398,8 @@ OF_DAYS = {
 @pytest.mark.parametrize("type_", OF_DAYS)
 def test_defaults_of_columns_that_cannot_be_null(spark, type_):
     rows = spark.range(2_000).selectExpr("if(id % 10 < 8, 0, id) AS k", "id AS v")
-    df = rows.selectExpr("*", f"coalesce({OF_DAYS[type_]}, {OF_DAYS[type_].replace('v', '7')}) AS x")
-    default = F.expr(OF_DAYS[type_].replace("v", "7"))
+    seventh = re.sub(r"\bv\b", "7", OF_DAYS[type_])
+    df, default = rows.selectExpr("*", f"coalesce({OF_DAYS[type_]}, {seventh}) AS x"), F.expr(seventh)
     check(df, ["k"], ["v"], {"p": F.call_function("lag", F.col("x"), F.lit(1), default), "q": F.lag("x")})
 
 
@@ -406,6 +409,31 @@ def test_arguments_of_finite_frames_that_are_of_the_row_s_file(spark, tmp_path):
     df.write.parquet(str(tmp_path / "t"))
     files = spark.read.parquet(str(tmp_path / "t"))
     check(files, ["k"], ["v"], {"files": F.collect_list(F.input_file_name())}, ("rowsBetween", -2, 0))
+
+
+@pytest.mark.connect
+@pytest.mark.parametrize("order", ["t", "cast(t AS binary)"])
+def test_long_order_values_are_cut_near(spark, order, monkeypatch):
+    """Cuts become part of the plan, so that whole texts would be too much for the driver."""
+    cuts, original = [], cutting.samples
+    monkeypatch.setattr(cutting, "samples", lambda *args: cuts.append(original(*args)) or cuts[-1])
+    long = "concat(lpad(string(id), 8, '0'), repeat('0', 100000))"
+    df = spark.range(400).selectExpr("if(id % 10 < 8, 0, id) AS k", f"{long} AS t").selectExpr("k", f"{order} AS t")
+    found = skewkit.skew_window(df, ["k"], ["t"], strategy="split", partitions=4).select(n=F.row_number())
+    assert "into 4 blocks" in skewkit.explain(found)
+    assert_same_rows(found, plain(df, ["k"], ["t"], {"n": F.row_number()}))
+    assert cuts
+    assert max(len(text) for found in cuts for parts in found.values() for (text,) in parts) <= 512
+
+
+def test_lists_of_wide_values_are_not_handed_from_block_to_block(spark):
+    df = spark.range(2_000).selectExpr("if(id % 10 < 9, 0, id) AS k", "id AS v", "repeat(string(id), 5000) AS x")
+    for function, why in ((F.lag("x", 60), "b would send too many rows"), (F.lag("v", 60), None)):
+        found = skewkit.skew_window(df, ["k"], ["v"], strategy="auto", partitions=100).select(b=function)
+        assert (why is None) == ("would send too many" not in skewkit.explain(found))
+    ten = skewkit.skew_window(df, ["k"], ["v"], partitions=100).rowsBetween(-60, 0)
+    assert "would send too many rows" in skewkit.explain(ten.select(b=F.max("x")))
+    assert "would send too many rows" not in skewkit.explain(ten.select(b=F.max("v")))
 
 
 def test_bounds_may_be_numbers_of_numpy(facts):
