@@ -177,6 +177,8 @@ class SkewGroupedData:
         * A sub-group has at most `spark.skewkit.groupRows` rows and about `spark.skewkit.groupBytes` bytes (as
           Arrow data; pandas may take several times as many). Nothing holds a hot group as a whole, and a group that
           may be hot, with 1/(5n) of the rows or more, is cut from `groupRows` rows on even where the load is level.
+          With `order_by`, rows that tie are in one sub-group, which is larger where many do: order by what tells rows
+          apart.
         * Groups that are not hot go through `func` alone, just as under plain Spark. Which keys are hot follows from
           the profile, and where a group is cut from the frame's partitions: the result must not depend on either.
         * The sub-groups of a key are any rows of it, in no fixed order; with `order_by`, they are consecutive ranges

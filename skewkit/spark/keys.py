@@ -118,7 +118,10 @@ def find_keys(
         KeyTypeError: a key is, or holds, a map, a variant or a geometry.
     """
     if not keys:
-        raise ArgumentError(f"no {what} column given; name at least one, as in skew_groupby(df, 'k')")
+        raise ArgumentError(
+            f"no {what} column given; name at least one, as in skew_groupby(df, 'k'), or a constant, such as "
+            "F.lit(0).alias('all'), for one group of all rows"
+        )
     for key in keys:
         if not (isinstance(key, str) or is_column(key)):
             raise ArgumentTypeError(

@@ -225,6 +225,8 @@ SPLITS: dict[str, Split] = {
     "tuple_sketch_agg_integer": COMBINED,
     "tuple_union_agg_double": COMBINED,
     "tuple_union_agg_integer": COMBINED,
+    "vector_avg": COMBINED,
+    "vector_sum": COMBINED,
     # Of grouping sets and of metric views, which skew_groupby has not.
     "grouping": WHOLE,
     "grouping_id": WHOLE,
