@@ -171,7 +171,9 @@ CASES = {
     "bitmap_or_agg": [lambda: F.hex(F.bitmap_or_agg(F.lit(bytearray(b"abc"))))],
     "count_min_sketch": [lambda: F.hex(F.count_min_sketch("v", F.lit(0.1), F.lit(0.9), F.lit(1)))],
     "histogram_numeric": [lambda: rows_of(F.histogram_numeric("i", F.lit(20)))],
-    "vector_avg": [lambda: F.expr("transform(vector_avg(array(float(v % 5), float(u % 3))), x -> round(x, 3))")],
+    "vector_avg": [
+        lambda: F.transform(F.expr("vector_avg(array(float(v % 5), float(u % 3)))"), lambda x: F.round(x, 3))
+    ],
     "vector_sum": [lambda: F.expr("vector_sum(array(float(v % 5), float(u % 3))) FILTER (WHERE b)")],
     "hll_sketch_agg": estimate("hll_sketch_estimate", lambda: F.hll_sketch_agg("v", F.lit(12))),
     "kll_sketch_agg_bigint": estimate("kll_sketch_get_n_bigint", sketch("kll", "bigint", "v")),
