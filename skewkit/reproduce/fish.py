@@ -36,7 +36,7 @@ LABELS = {
     "w_choices": "W-C",
     "fish": "FISH",
     "fish, margin": "FISH with margin = 2",
-    "wrap": "wrap, skewkit's own,",
+    "wrap": "wrap (skewkit's own)",
 }
 
 
