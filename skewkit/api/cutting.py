@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from skewkit.api.drawing import draw_before_join
+from skewkit.options import Settings
 from skewkit.plan.keyplan import KeyPlan
 from skewkit.plan.windowplan import Cut, WindowPlan, uniform_plan, window_plan
 from skewkit.spark.keys import Keys
 from skewkit.spark.ordering import OrderBy, samples
-from skewkit.spark.profiling import auto_fraction
+from skewkit.spark.profiling import auto_fraction, sampled
 from skewkit.spark.seen import Seen
 
 _ROWS_PER_BLOCK = 1000
@@ -14,7 +16,7 @@ _ROWS_PER_BLOCK = 1000
 
 
 def cut_along(
-    seen: Seen, keys: Keys, by: OrderBy, plan: KeyPlan, *, profiled: bool
+    seen: Seen, keys: Keys, by: OrderBy, plan: KeyPlan, settings: Settings, *, profiled: bool
 ) -> tuple[WindowPlan, dict[int, list[Cut]]]:
     """Return where the hot keys are cut, and the samples that say so, from one query if there is an order.
 
@@ -29,5 +31,10 @@ def cut_along(
         fraction = auto_fraction(seen.rows, wanted)
     if fraction > 0.5:
         fraction = 1.0
-    sampled = samples(seen.frame, keys, by, plan, fraction)
-    return window_plan(plan, by.orders[: by.cuttable], sampled), sampled
+    frame = seen.frame
+    if fraction < 1:
+        columns = (*keys.columns, *by.columns[: by.cuttable])
+        drawn = draw_before_join(seen, columns, fraction * sum(plan.loads), settings) if profiled else None
+        frame = sampled(frame, fraction) if drawn is None else drawn.at(fraction)
+    found = samples(frame, keys, by, plan)
+    return window_plan(plan, by.orders[: by.cuttable], found), found

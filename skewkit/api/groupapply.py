@@ -152,7 +152,7 @@ def _in_order(group: Grouping, by: OrderBy, choice: Choice, plan: KeyPlan, task:
     """Run the function on ranges of an order; hot keys are cut at quantiles of a sample."""
     cuts = WindowPlan(plan, by.orders[: by.cuttable], ())
     if by.cuttable and any(len(h.parts) > 1 for h in plan.heavy):
-        cuts, _ = cut_along(group.seen, group.keys, by, plan, profiled=group.profile is None)
+        cuts, _ = cut_along(group.seen, group.keys, by, plan, group.settings, profiled=group.profile is None)
     frame = apply_in_order(group.df, group.keys, by, cuts, task)
     ranges = [f"{key_text(plan.heavy[i].key)} into {last - first + 1}" for i, (first, last) in cuts.spans.items()]
     note = f"hot keys are cut along {', '.join(map(str, by.orders))}: {', '.join(ranges[:8]) or 'none'} ranges"

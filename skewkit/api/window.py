@@ -291,7 +291,9 @@ class SkewWindow:
             return self._choice("native", cold, known), None
         if not any(len(h.parts) > 1 for h in keys.heavy):
             return self._choice("native", "no partition is so hot that it had to be cut", known), None
-        plan, sampled = cut_along(self._seen, self._keys, self._by, keys, profiled=self._profile is None)
+        plan, sampled = cut_along(
+            self._seen, self._keys, self._by, keys, self._settings, profiled=self._profile is None
+        )
         if plan.blocks and self._frame is not None and self._frame.kind == "range" and any(self._frame.reach):
             plan = spaced(plan, sampled, self._frame)
             if not plan.blocks:

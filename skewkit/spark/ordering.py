@@ -14,7 +14,6 @@ from skewkit.plan.windowplan import Cut, Order
 from skewkit.spark.columns import read_name, read_sorting
 from skewkit.spark.compat import is_column
 from skewkit.spark.keys import Keys, Names, find_keys, quoted
-from skewkit.spark.profiling import SEED
 from skewkit.spark.route import element, with_heavy_index
 
 _PER_PART = 32
@@ -122,8 +121,8 @@ def plain_name(df: DataFrame, column: Column) -> str | None:
     return found[0] if len(found) == 1 else None
 
 
-def samples(df: DataFrame, keys: Keys, by: OrderBy, plan: KeyPlan, fraction: float) -> dict[int, list[Cut]]:
-    """Return order values at even distances of every heavy key that the plan spreads, from a sample, in one query."""
+def samples(df: DataFrame, keys: Keys, by: OrderBy, plan: KeyPlan) -> dict[int, list[Cut]]:
+    """Return order values at even distances of every heavy key that the plan spreads, of a frame, in one query."""
     names = Names(df)
     key_names = [names(f"key{i}") for i in range(len(keys.columns))]
     order_names = [names(f"order{i}") for i in range(by.cuttable)]
@@ -131,8 +130,6 @@ def samples(df: DataFrame, keys: Keys, by: OrderBy, plan: KeyPlan, fraction: flo
         *(column.alias(name) for column, name in zip(keys.columns, key_names, strict=True)),
         *(column.alias(name) for column, name in zip(by.columns, order_names, strict=False)),
     )
-    if fraction < 1:
-        narrow = narrow.sample(fraction=fraction, seed=SEED)
     heavy = F.col(names("heavy"))
     points = [_PER_PART * len(h.parts) if len(h.parts) > 1 else 0 for h in plan.heavy]
     hot = with_heavy_index(narrow, keys.renamed(key_names), plan, names)

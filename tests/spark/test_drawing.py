@@ -4,9 +4,11 @@ import re
 from contextlib import ExitStack
 
 import pytest
+from pyspark.sql import Window
 from pyspark.sql import functions as F
 
 import skewkit
+from skewkit.api import cutting
 from skewkit.api.common import settings_of
 from skewkit.api.drawing import draw_before_join
 from skewkit.spark.compat import explained
@@ -91,6 +93,23 @@ def test_group_bys_of_a_join_see_its_keys_in_a_sample(chained):
     assert "from a sample" in skewkit.explain(groups)
     sizes = "region", "size(all)"
     assert_same_rows(groups.selectExpr(*sizes), plain.groupBy("region").agg(first).selectExpr(*sizes))
+
+
+def test_windows_of_a_join_are_cut_along_a_sample_of_it(chained, monkeypatch):
+    facts, shops, _ = chained
+    joined, plain = skewkit.skew_join(facts, shops, "shop"), facts.join(shops, "shop")
+    read, original = [], cutting.samples
+    monkeypatch.setattr(
+        cutting, "samples", lambda frame, *args: read.append(explained(frame)) or original(frame, *args)
+    )
+    monkeypatch.setattr(cutting, "_ROWS_PER_BLOCK", 100)
+    ours = skewkit.skew_window(joined, "region", "v", strategy="split").select(n=F.row_number(), total=F.sum("day"))
+    assert "cut along v" in skewkit.explain(ours)
+    assert [is_drawn_before_the_join(plan) for plan in read] == [True]
+    over = Window.partitionBy("region").orderBy("v")
+    assert_same_rows(
+        ours, plain.select("*", F.row_number().over(over).alias("n"), F.sum("day").over(over).alias("total"))
+    )
 
 
 @pytest.mark.parametrize("how", ["semi", "anti"])
