@@ -32,6 +32,7 @@ def cases() -> dict[str, list[Column]]:
         "mode, few values": [F.mode("few", True).alias("m")],
         "count(distinct a, b)": [F.count_distinct("v", "few").alias("n")],
         "listagg": [F.length(F.listagg("text", F.lit(","))).alias("n")],
+        "hll sketch, 2 MB": [F.hll_sketch_estimate(F.hll_sketch_agg("u", F.lit(21))).alias("n")],
         "sum, count, avg": [F.sum("v").alias("total"), F.count("*").alias("n"), F.avg("few").alias("mean")],
     }
 

@@ -10,7 +10,7 @@ from typing import Any
 from pyspark.errors import AnalysisException, PySparkException, PySparkTypeError
 from pyspark.sql import DataFrame
 
-from skewkit.api.drawing import draw_before_join
+from skewkit.api.drawing import Sampling, draw_before_join
 from skewkit.errors import (
     ArgumentError,
     ArgumentTypeError,
@@ -223,12 +223,13 @@ def measured(sides: Sequence[tuple[Seen, Keys]], partitions: int, settings: Sett
     rows = settings.sample_rows * partitions
     tasks = [Task(seen.frame, keys, auto_fraction(seen.rows, rows)) for seen, keys in sides]
     tasks[0] = replace(tasks[0], **wanted)
-    drawn = [_drawn(task, seen, rows, settings) for task, (seen, _) in zip(tasks, sides, strict=True)]
+    sampling = Sampling(rows, partitions, settings)
+    drawn = [_drawn(task, seen, sampling) for task, (seen, _) in zip(tasks, sides, strict=True)]
     return profile(drawn, partitions, rows)
 
 
-def _drawn(task: Task, seen: Seen, wanted: float, settings: Settings) -> Task:
+def _drawn(task: Task, seen: Seen, sampling: Sampling) -> Task:
     """Return the task with a sample that is drawn before the join that the frame is, where that can be."""
     columns = (*task.keys.columns, *task.values)
-    drawn = None if task.inputs else draw_before_join(seen, columns, wanted, settings)
-    return task if drawn is None else replace(task, fraction=auto_fraction(drawn.rows, wanted), draw=drawn.at)
+    drawn = None if task.inputs else draw_before_join(seen, columns, sampling)
+    return task if drawn is None else replace(task, fraction=auto_fraction(drawn.rows, sampling.wanted), draw=drawn.at)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from skewkit.api.drawing import draw_before_join
+from skewkit.api.drawing import Sampling, draw_before_join
 from skewkit.options import Settings
 from skewkit.plan.keyplan import KeyPlan
 from skewkit.plan.windowplan import Cut, WindowPlan, uniform_plan, window_plan
@@ -33,8 +33,9 @@ def cut_along(
         fraction = 1.0
     frame = seen.frame
     if fraction < 1:
+        sampling = Sampling(fraction * sum(plan.loads), plan.partitions, settings)
         columns = (*keys.columns, *by.columns[: by.cuttable])
-        drawn = draw_before_join(seen, columns, fraction * sum(plan.loads), settings) if profiled else None
+        drawn = draw_before_join(seen, columns, sampling) if profiled else None
         frame = sampled(frame, fraction) if drawn is None else drawn.at(fraction)
     found = samples(frame, keys, by, plan)
     return window_plan(plan, by.orders[: by.cuttable], found), found

@@ -137,7 +137,7 @@ def skew_join(
     n = check_partitions(left, partitions, *((left, right) if strategy == "auto" else ()))
 
     def joined(frame: DataFrame, choice: Choice) -> DataFrame:
-        return remember(frame, choice, joined_from(left, right, on, kind, choice))
+        return remember(frame, choice, joined_from(left, right, on, kind, keys, choice))
 
     differing = differing_conf(left.sparkSession, right.sparkSession)
     if differing is None:

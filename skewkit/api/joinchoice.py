@@ -21,7 +21,7 @@ from skewkit.spark.frames import origin_of
 from skewkit.spark.joining import rows_of
 from skewkit.spark.joinoperator import streamed_side, top_join
 from skewkit.spark.joinsides import JoinKeys
-from skewkit.spark.profiling import bucket_count
+from skewkit.spark.profiling import bucket_count, most_rows
 
 _LOW = 4.0
 """The optimizer's guess of rows goes by compressed bytes and may be so many times too small."""
@@ -90,13 +90,14 @@ def decide(asked: Asked, sides: Sides, physical: str) -> Choice:
         other=shown[1],
         hashed=hashed,
         memory=memory,
+        most_rows=None if dated or right is None else (most_rows(left), most_rows(right)),
     )
     if chosen != "broadcast_head":
         return choice
     head = plan.head(asked.settings.broadcast_rows)
     if head is None:
         raise UnsupportedError(f"broadcast_head is not possible in a {asked.rules.how} join; use 'salt'")
-    broken = _nothing_to_broadcast(left, head) or _head_broken(asked, sides, head)
+    broken = _nothing_to_broadcast(left, head) or _head_broken(asked, sides, head, (left, right))
     if broken is not None and not asked.auto:
         raise UnsupportedError(f"broadcast_head is not possible: {broken}; use 'salt'")
     if broken is not None:
@@ -105,14 +106,14 @@ def decide(asked: Asked, sides: Sides, physical: str) -> Choice:
     return replace(choice, head=head, notes=(*warning, *notes))
 
 
-def _head_broken(asked: Asked, sides: Sides, head: Head) -> str | None:
+def _head_broken(asked: Asked, sides: Sides, head: Head, used: tuple[KeyProfile, KeyProfile | None]) -> str | None:
     """Return why the broadcast would be too large, or None; rows are counted but where the frame was profiled."""
     side = opposite(head.side)
     seen, keys = (sides.left, asked.keys.left) if side == "left" else (sides.right, asked.keys.right)
     if (asked.left if side == "left" else asked.right) is None and origin_of(seen.frame) is None:
         return None
     # Who asks for a broadcast says that texts that are computed are short enough.
-    width = sides.memory(asked.left, asked.right).of(side) - (0.0 if asked.auto else sides.unmeasured.of(side))
+    width = sides.memory(*used).of(side) - (0.0 if asked.auto else sides.unmeasured.of(side))
     most = min(asked.settings.broadcast_rows, int(asked.settings.broadcast_bytes / width))
     if rows_of(seen.frame, keys, head, most + 1) <= most:
         return None

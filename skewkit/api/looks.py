@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from pyspark.sql import Column
 
-from skewkit.api.drawing import draw
+from skewkit.api.drawing import Sampling, draw
 from skewkit.options import Settings
 from skewkit.plan.profile import KeyProfile
 from skewkit.spark.keys import Keys
@@ -36,11 +36,12 @@ class Looked:
 
 
 def look_at(frames: Sequence[Looked], partitions: int, settings: Settings) -> Look | None:
-    """Return profiles of frames that are only read, or joined of such by `skew_join`; None: it takes a profile job."""
+    """Return profiles of frames that are only read, or of `skew_join` of such a frame; None: it takes a profile job."""
     wanted = min(_MOST, settings.sample_rows * partitions)
     if wanted < _LEAST * partitions:
         return None
-    draws = [drawn for each in frames if (drawn := draw(each.seen, each.columns, wanted, settings)) is not None]
+    sampling = Sampling(wanted, partitions, settings)
+    draws = [drawn for each in frames if (drawn := draw(each.seen, each.columns, sampling)) is not None]
     if len(draws) < len(frames) or any(drawn.rows is None for drawn in draws):
         return None
     guesses = [drawn.rows for drawn in draws]

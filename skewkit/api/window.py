@@ -37,7 +37,7 @@ from skewkit.plan.windowsplit import LIMITED, MOST_LISTED, WindowSplit, listed, 
 from skewkit.spark.compat import is_column, places_by_id
 from skewkit.spark.frames import remember
 from skewkit.spark.keys import Keys, Names, find_keys
-from skewkit.spark.ordering import OrderBy, find_order
+from skewkit.spark.ordering import LONGEST, OrderBy, find_order, is_text
 from skewkit.spark.seen import Seen
 from skewkit.spark.windowcalls import Function, read_function
 from skewkit.spark.windowing import native, split
@@ -267,7 +267,8 @@ class SkewWindow:
             if self._too_long([carried.near for carried in how.carried], function.arguments):
                 return f"{name} would send too many rows between {self._partitions} blocks"
             found.append((function, how))
-        if bordered and self._too_long(frame.reach, [each for function, _ in found for each in function.arguments]):
+        handed = [*self._by.columns, *(each for function, _ in found for each in function.arguments)]
+        if bordered and self._too_long(frame.reach, handed):
             return f"the frame {frame} would send too many rows between {self._partitions} blocks"
         return found
 
@@ -303,6 +304,8 @@ class SkewWindow:
             reason = "no row of a hot partition was found"
             if any(sampled.values()):
                 reason = "the hot partitions have one value of the order, so there is nowhere to cut them"
+                if any(is_text(order.type) for order in self._by.orders):
+                    reason += f" (of long values the first {LONGEST:,} characters or bytes count)"
             if not self._by.orders:
                 reason = "what is to be cut off the hot partitions is too small"
             return self._choice("native", reason, known), None

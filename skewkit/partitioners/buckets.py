@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import numpy.typing as npt
 
@@ -48,8 +50,11 @@ def expected_weights(seen: Floats, unit: float) -> Floats:
     """
     if unit <= 0.0:
         return seen.copy()
-    messages = seen / unit  # a square of huge weights themselves would be beyond all floats
-    mean, variance = float(messages.mean()), float(messages.var())
+    with np.errstate(over="ignore", invalid="ignore"):
+        messages = seen / unit  # a square of huge weights themselves would be beyond all floats
+        mean, variance = float(messages.mean()), float(messages.var())
+    if not math.isfinite(variance):  # so many messages that chance plays no part
+        return seen.copy()
     if variance <= mean:  # counts that differ by chance only have a variance equal to their mean
         return np.full(seen.size, mean * unit)
     prior = mean * mean / (variance - mean)  # shape of the gamma distribution, in messages

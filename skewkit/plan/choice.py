@@ -18,8 +18,9 @@ class Choice:
     """The chosen strategy with its reason, the profile and plan it rests on, and notes for the reader.
 
     A join rests on two profiles, of its left side and, in `other`, of its right side; `hashed` says whether one side
-    of a partition is small enough for a hash table. `memory` is what a row of its sides may take, where both were
-    profiled for it; `streamed` is the side that Spark does not broadcast, where it broadcasts one.
+    of a partition is small enough for a hash table. `memory` is what a row of its sides may take, and `most_rows` how
+    many rows a key has at most on either side, where both were profiled for it; `streamed` is the side that Spark does
+    not broadcast, where it broadcasts one.
     """
 
     operator: str
@@ -33,6 +34,7 @@ class Choice:
     other: KeyProfile | None = None
     hashed: bool = False
     memory: Widths | None = None
+    most_rows: tuple[float, float] | None = None
     streamed: Side | None = None
 
 

@@ -70,7 +70,7 @@ def aggregate(
 
 
 def _key_names(df: DataFrame, keys: Keys) -> list[str]:
-    """Return names for the keys: their own where these are columns of the frame, which stay the very same ones.
+    """Return names for the keys: their own, if they are words, of columns of the frame, which stay the very same ones.
 
     So `df["k"]` and `a.k` find the key in the result, as after a plain group-by; on Connect only its name does.
     """

@@ -1,4 +1,4 @@
-"""A look at the keys of large frames: the hashes and values of a small sample, in one job without a shuffle."""
+"""A look at the keys of large frames: the hashes and values of a small sample, in one job that groups nothing."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ from skewkit.spark.route import element, with_heavy_index
 
 _PER_PART = 32
 """Quantiles per part of a key; a part is off by about one in so many rows."""
-_LONGEST = 256
+LONGEST = 1024
 """Characters or bytes of an order value that are read to cut near it; they become part of the plan."""
 _CUTTABLE = (
     ("tinyint", "smallint", "int", "bigint", "float", "double", "boolean", "date", "timestamp", "timestamp_ntz"),
@@ -146,8 +146,25 @@ def samples(df: DataFrame, keys: Keys, by: OrderBy, plan: KeyPlan) -> dict[int, 
     rows = kept.select(heavy, rn, *shown).collect()
     found: dict[int, list[Cut]] = {}
     for row in sorted(rows, key=lambda row: (row[0], row[1])):
-        found.setdefault(int(row[0]), []).append(tuple(row[2:]))
+        found.setdefault(int(row[0]), []).append(_cut(row[2:], by.orders))
     return found
+
+
+def _cut(texts: Sequence[str | None], orders: Sequence[Order]) -> Cut:
+    """Return a cut; behind the beginning of a long value the columns after it say nothing."""
+    for i, (text, order) in enumerate(zip(texts, orders, strict=False)):
+        if text is not None and is_text(order.type) and len(text) >= LONGEST * (1 + (order.type == "binary")):
+            return (*texts[: i + 1], *[None] * (len(texts) - i - 1))
+    return tuple(texts)
+
+
+def is_text(type_: str) -> bool:
+    """Return whether values of a type have any length, so that only their beginning is read.
+
+    >>> is_text("string collate UNICODE"), is_text("binary"), is_text("date")
+    (True, True, False)
+    """
+    return type_.startswith("string") or type_ == "binary"
 
 
 def cut_value(text: str | None, type_: str) -> Column:
@@ -177,14 +194,10 @@ def at_or_after(columns: Sequence[Column], orders: Sequence[Order], cut: Sequenc
 
 
 def _text(column: Column, type_: str) -> Column:
-    """Return a value as text that `cut_value` turns back to the very same value; the beginning of a long one.
-
-    That is a place to cut at, too, and near the value.
-    """
-    if type_ == "binary":
-        return F.hex(F.substring(column, 1, _LONGEST))
-    if type_.startswith("string"):
-        return F.substring(column, 1, _LONGEST)
+    """Return a value as text that `cut_value` turns back to the very same value; the beginning of a long one."""
+    if is_text(type_):
+        beginning = F.substring(column, 1, LONGEST)
+        return F.hex(beginning) if type_ == "binary" else beginning
     if type_ == "timestamp":  # its text is ambiguous where clocks are set back
         return F.unix_micros(column).cast("string")
     if type_ == "date":

@@ -267,5 +267,18 @@ def bounds(count: float, fraction: float) -> tuple[float, float]:
     return max(count, math.floor((middle - half) / fraction)), math.ceil((middle + half) / fraction)
 
 
+def most_rows(profile: KeyProfile) -> float:
+    """Return the rows of the hottest key, as estimated; one that a sample has once counts as unique.
+
+    The bound of what is not listed is taken back to the rows that were seen.
+    """
+    most = max((h.estimate for h in (*profile.heavy, *profile.null_heavy)), default=0.0)
+    if not profile.sampled:
+        return max(most, profile.unlisted)
+    high, spread = profile.unlisted * profile.fraction, _Z * _Z * (1 - profile.fraction)
+    seen = high - math.sqrt(high * spread)
+    return max(most, 1.0 if seen < 1.5 else seen / profile.fraction)
+
+
 def _number(value: float, task: Task) -> float:
     return round(value) if task.weight is None else value

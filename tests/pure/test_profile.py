@@ -2,6 +2,7 @@
 
 import datetime as dt
 import json
+import math
 from collections import Counter
 from dataclasses import replace
 from decimal import Decimal
@@ -116,6 +117,13 @@ def test_what_a_sampled_row_counts_for_decays_and_merges():
     tail = (40.0, 0.0, 20.0, 10.0)
     fresh, faded = replace(sample, tail=tail), replace(sample, tail=tail).decay(0.05)
     assert [w * 0.05 for w in expected_tail(fresh)] == pytest.approx(expected_tail(faded))
+
+
+def test_a_profile_may_be_merged_for_years():
+    new = replace(exact_profile([1, 2, 3]), sampled=True, fraction=0.01, tail=(7.0, 1.0, 3.0, 2.0), tail_keys=(1,) * 4)
+    old = replace(new.decay(0.0), unit=1e-200)
+    for profile in (old, old.merge(replace(new, sampled=False, fraction=1.0))):
+        assert all(math.isfinite(w) for w in expected_tail(profile))
 
 
 def test_what_is_known_of_other_frames_merges_in_any_order():

@@ -10,7 +10,7 @@ from pyspark.sql import functions as F
 import skewkit
 from skewkit.api import cutting
 from skewkit.api.common import settings_of
-from skewkit.api.drawing import draw_before_join
+from skewkit.api.drawing import Sampling, draw_before_join
 from skewkit.spark.compat import explained
 from skewkit.spark.frames import choice_of
 from skewkit.spark.origin import Origin
@@ -41,7 +41,7 @@ def chained(spark):
 
 def sample_of(frame, *columns):
     """Return the plan of a sample of a joined frame, or None where the join has to run."""
-    drawn = draw_before_join(Seen(frame), [F.col(column) for column in columns], 2_000, settings_of(frame))
+    drawn = draw_before_join(Seen(frame), [F.col(c) for c in columns], Sampling(2_000, 8, settings_of(frame)))
     return None if drawn is None else explained(drawn.at(0.1))
 
 
@@ -132,6 +132,28 @@ def test_where_few_rows_of_either_side_bring_many_the_join_runs(chained):
     assert sample_of(skewkit.skew_join(facts, hot_right, "shop"), "day") is None
 
 
+def test_a_row_may_bring_many_of_a_frame_that_spark_broadcasts(chained, spark):
+    facts, shops, _ = chained
+    with conf(spark, "spark.sql.autoBroadcastJoinThreshold", "10MB"):
+        once = skewkit.skew_join(facts.selectExpr("v AS shop", "v AS day"), shops, "shop", "left")
+        many = skewkit.skew_join(facts.selectExpr("v AS shop", "v AS day"), facts.select("shop"), "shop", "left")
+        for joined, drawn in ((once, True), (many, False)):
+            assert "Spark broadcasts one side" in skewkit.explain(joined)
+            assert (sample_of(joined, "day") is not None) == drawn
+        groups = skewkit.skew_groupby(many, "day").agg(F.collect_set("shop"))
+    assert re.search(r"\n +7 +", skewkit.explain(groups))
+
+
+def test_a_row_that_brings_many_in_an_earlier_join_is_not_enough(chained, spark):
+    facts, _, _ = chained
+    many = facts.selectExpr("shop", "v AS w")
+    first = skewkit.skew_join(facts.selectExpr("v AS shop", "v AS day"), many, "shop", "left")
+    days = spark.range(20_000).selectExpr("id AS day", "id AS x")
+    assert sample_of(first, "day") is None
+    second = sample_of(skewkit.skew_join(first, days, "day", "left"), "x")
+    assert not is_drawn_before_the_join(second), "the first join runs, and is sampled before the second one"
+
+
 def test_where_nobody_looked_at_both_sides_the_join_runs(chained):
     facts, shops, _ = chained
     profile = skewkit.skew_profile(facts, "shop")
@@ -150,9 +172,15 @@ def test_rows_that_an_outer_join_keeps_of_the_other_side_are_not_lost(chained, s
 
 def test_a_cached_join_is_read_and_not_joined_again(chained):
     facts, shops, regions = chained
-    joined = skewkit.skew_join(facts, shops, "shop", "full").cache()
+    joined = skewkit.skew_join(facts, shops, "shop")
+    assert sample_of(joined, "region") is not None
+    joined.cache()
     try:
         assert sample_of(joined, "region") is None
+    finally:
+        joined.unpersist()
+    joined = skewkit.skew_join(facts, shops, "shop", "full").cache()
+    try:
         others = regions.withColumnRenamed("region", "shop")
         then = skewkit.skew_join(joined, others, joined["shop"] == others["shop"])
         plain = facts.join(shops, "shop", "full")

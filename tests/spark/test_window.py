@@ -423,7 +423,7 @@ def test_long_order_values_are_cut_near(spark, order, monkeypatch):
     assert "into 4 blocks" in skewkit.explain(found)
     assert_same_rows(found, plain(df, ["k"], ["t"], {"n": F.row_number()}))
     assert cuts
-    assert max(len(text) for found in cuts for parts in found.values() for (text,) in parts) <= 512
+    assert max(len(text) for found in cuts for parts in found.values() for (text,) in parts) <= 2048
 
 
 def test_lists_of_wide_values_are_not_handed_from_block_to_block(spark):
@@ -434,6 +434,18 @@ def test_lists_of_wide_values_are_not_handed_from_block_to_block(spark):
     ten = skewkit.skew_window(df, ["k"], ["v"], partitions=100).rowsBetween(-60, 0)
     assert "would send too many rows" in skewkit.explain(ten.select(b=F.max("x")))
     assert "would send too many rows" not in skewkit.explain(ten.select(b=F.max("v")))
+    along = skewkit.skew_window(df, ["k"], ["x", "v"], partitions=100).rowsBetween(-60, 0)
+    assert "would send too many rows" in skewkit.explain(along.select(b=F.max("v")))
+
+
+def test_texts_that_begin_alike_cannot_be_cut(spark):
+    df = spark.range(2_000).selectExpr("if(id % 10 < 9, 0, id) AS k", "concat(repeat('x', 2000), id) AS t", "id AS v")
+    for order in (["t"], ["t", "v"]):
+        found = skewkit.skew_window(df, ["k"], order, strategy="split", partitions=4).select(n=F.row_number())
+        assert "of long values the first 1,024 characters or bytes count" in skewkit.explain(found)
+    found = skewkit.skew_window(df, ["k"], ["v", "t"], strategy="split", partitions=4).select(n=F.row_number())
+    assert "into 4 blocks" in skewkit.explain(found)
+    assert_same_rows(found, plain(df, ["k"], ["v", "t"], {"n": F.row_number()}))
 
 
 def test_bounds_may_be_numbers_of_numpy(facts):
