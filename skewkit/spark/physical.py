@@ -159,9 +159,12 @@ def is_simple(physical: str) -> bool:
 
     >>> is_simple("*(1) Project [k#1]\n+- *(1) FileScan parquet"), is_simple("Generate explode(a#1)\n+- FileScan orc")
     (True, False)
+    >>> is_simple("InMemoryTableScan\n+- InMemoryRelation\n   +- Generate explode(a#1)")
+    True
     """
-    narrow = _operator((*_UNSAFE, *_COSTLY), uncached(physical)) is None and of_unknown(physical) is None
-    return narrow and bool(physical.strip()) and "Generate" not in operators(physical)
+    read = uncached(physical)
+    narrow = _operator((*_UNSAFE, *_COSTLY), read) is None and of_unknown(physical) is None
+    return narrow and bool(physical.strip()) and "Generate" not in operators(read)
 
 
 def is_positioned(physical: str) -> bool:
