@@ -94,7 +94,8 @@ def skew_join(
       after a join of a frame with itself.
     * Where a broadcast or the data's evenness makes plain Spark right, its plan is returned (`strategy="auto"`).
     * A side that is itself what `skew_join` returned need not run to be profiled: a sample of one of its sides is
-      joined, so that the keys of a chain of joins are found at a fraction of its cost. Other joins do run for that.
+      joined, so that the keys of a chain of joins are found at a fraction of its cost. It does run where it is a full
+      join, a row of that side brings many of the other one, or nobody has looked at both sides; so do other joins.
 
     Args:
         left: the left frame.

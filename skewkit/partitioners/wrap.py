@@ -84,7 +84,7 @@ class WrapAround(Sketched):
       both: a key that brings c messages while the mean rises by r needs (c - slack) / r workers at least, slack
       being the room of all workers when it begins, which is little where all are level.)
     * With s sources the rungs 2.5 and 3.5 are divided by sqrt(s), as what each allows itself adds up at the workers.
-      W-Choices, which evens out each source by itself, is the more level then, and takes twice the pairs.
+      W-Choices, of which each source is level by itself, may be more level then, and takes more pairs.
 
     With `capacities` the loads of the workers are as these: in all that was said, a load is divided by the
     worker's capacity (mean 1), and W-Choices, which knows of no capacities, is no measure: top is 0. With `learn`

@@ -12,6 +12,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from skewkit.plan.joinrules import SIDES, Side, opposite
+from skewkit.spark.compat import is_of_a_task
 from skewkit.spark.keys import Keys
 
 
@@ -35,9 +36,12 @@ class OriginSide:
             return self.most
         names = [f"k{i}" for i in range(len(self.keys.columns))]
         keys = self.frame.select(*(c.alias(name) for c, name in zip(self.keys.columns, names, strict=True)))
+        known = keys.where(~self.keys.selected(names).any_null)
         try:
-            row = keys.dropna().groupBy(*names).agg(F.count(F.lit(1)).alias("n")).agg(F.max("n")).first()
-        except PySparkException:
+            row = known.groupBy(*names).agg(F.count(F.lit(1)).alias("n")).agg(F.max("n")).first()
+        except Exception as error:
+            if not (isinstance(error, PySparkException) or is_of_a_task(error)):
+                raise
             return inf
         return 0.0 if row is None or row[0] is None else float(row[0])
 
