@@ -1,11 +1,11 @@
 """Joins that adaptive execution never splits, and both sides hot: AQE against `salt`, balance before all."""
 
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql import functions as F
 
 import skewkit
@@ -16,16 +16,23 @@ from benchmarks.session import PARTITIONS, session
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data" / "tate_artwork_subjects.parquet"
 
 
-def shapes(fact: DataFrame, dim: DataFrame, one_file: DataFrame) -> dict[str, tuple[DataFrame, DataFrame, str]]:
-    """Return (left, right, how) for each shape; the fact is hot in key 0, whose rows are in one file of `one_file`."""
+def shapes(
+    fact: DataFrame, dim: DataFrame, one_file: DataFrame, kept: Mapping[str, DataFrame]
+) -> dict[str, tuple[DataFrame, DataFrame, str]]:
+    """Return (left, right, how) for each shape; the fact is hot in key 0.
+
+    The rows of key 0 are in one file of `one_file`; `kept` is what is cached, as it lies in its files or by the key.
+    """
     return {
         "full outer": (fact, dim, "full"),
         "left outer, hot right": (dim, fact, "left"),
         "right outer, hot left": (fact, dim, "right"),
         "semi, hot right": (dim.withColumn("v", F.col("name")), fact.select("k"), "semi"),
+        "anti, hot left": (fact, dim.where("k > 0"), "anti"),
         "repartitioned": (fact.repartition(PARTITIONS, "k"), dim, "inner"),
         "grouped": (fact, dim.groupBy("k").agg(F.max("name").alias("name")), "inner"),
         "one mapper": (one_file, dim, "inner"),
+        **{name: (frame, dim, "inner") for name, frame in kept.items()},
     }
 
 
@@ -41,6 +48,17 @@ def _other(dim: DataFrame, key: str) -> tuple[DataFrame, str]:
 def followed(fact: DataFrame, dim: DataFrame, join: Callable[..., DataFrame]) -> DataFrame:
     """Join, and group by the same key, for which plain Spark needs no other shuffle."""
     return join(fact, dim, "k").groupBy("k").agg(F.sum("v").alias("v"), F.max("name").alias("name"))
+
+
+def ranked(fact: DataFrame, dim: DataFrame) -> tuple[Callable[[], DataFrame], Callable[[], DataFrame]]:
+    """Join, and number the rows of each key, for which plain Spark needs no other shuffle; ours as its own window."""
+    number = F.row_number().over(Window.partitionBy("k").orderBy("v"))
+
+    def ours() -> DataFrame:
+        joined = skewkit.skew_join(fact, dim, "k", strategy="salt")
+        return skewkit.skew_window(joined, "k", "v").select(r=F.row_number()).withColumn("v", F.col("r"))
+
+    return lambda: fact.join(dim, "k").withColumn("v", number), ours
 
 
 def three_keys(spark: SparkSession, folder: Path, fact: DataFrame, keys: int) -> DataFrame:
@@ -77,7 +95,10 @@ def main(rows: int = 5_000_000, runs: int = 3, only: Sequence[str] = ()) -> None
             sorted_fact = fact.withColumn("hot", F.col("k") == 0).repartitionByRange(8, "hot", "k").drop("hot")
             sorted_fact.write.mode("overwrite").parquet(str(folder / "sorted"))
             one_file = spark.read.parquet(str(folder / "sorted"))
-            for name, (left, right, how) in shapes(fact, dim, one_file).items():
+            # With a column more: else Spark would take `fact` itself for what is cached.
+            more = fact.withColumn("more", F.lit(1))
+            kept = {"cached": more, "cached by the key": more.repartition(PARTITIONS, "k")}
+            for name, (left, right, how) in shapes(fact, dim, one_file, kept).items():
                 jobs[name] = (
                     lambda a=left, b=right, h=how: a.join(b, "k", h),
                     lambda a=left, b=right, h=how: skewkit.skew_join(a, b, "k", h, strategy="salt"),
@@ -85,6 +106,12 @@ def main(rows: int = 5_000_000, runs: int = 3, only: Sequence[str] = ()) -> None
             three = three_keys(spark, folder, fact, int(rows * 0.15))
             salted = partial(skewkit.skew_join, strategy="salt")
             jobs["then grouped"] = (lambda: followed(fact, dim, DataFrame.join), lambda: followed(fact, dim, salted))
+            jobs["then ranked"] = ranked(fact, dim)
+            again = dim.select("k", F.col("name").alias("again"))
+            jobs["then joined"] = (
+                lambda: fact.join(dim, "k").join(again, "k"),
+                lambda: salted(salted(fact, dim, "k"), again, "k"),
+            )
             jobs["chain of three"] = (
                 lambda: chain(three, dim, DataFrame.join),
                 lambda: chain(three, dim, skewkit.skew_join),
@@ -97,9 +124,13 @@ def main(rows: int = 5_000_000, runs: int = 3, only: Sequence[str] = ()) -> None
             )
             for case in only or jobs:
                 plain, ours = jobs[case]
+                if case in kept:
+                    kept[case].cache().count()
                 for number in range(runs + 1):
                     for way, make in (("AQE", plain), ("skewkit", ours)):
                         run = timed(spark, case, way, lambda m=make: m().agg(F.sum("v"), F.count("*")).collect())
                         if number:
                             done.append(run)
+                if case in kept:
+                    kept[case].unpersist()
         print_report(done, folder / "log", base="AQE")

@@ -24,7 +24,7 @@ class Settings:
     """
 
     min_straggler: float = _setting("minStraggler", 1.5, "auto: least longest task of plain Spark, in mean tasks")
-    min_rows: int = _setting("minRows", 20_000, "auto: frames with fewer rows stay native")
+    min_rows: int = _setting("minRows", 20_000, "auto: fewer rows, read or produced, stay native")
     min_distinct: float = _setting("minDistinct", 0.05, "auto: least distinct values per row to cut a collect_set")
     broadcast_rows: int = _setting("broadcastRows", 100_000, "broadcast_head: most rows of the broadcast")
     broadcast_bytes: int = _setting("broadcastBytes", 64 << 20, "broadcast_head: most bytes of the broadcast")

@@ -1,9 +1,9 @@
 """What tests share that is no fixture."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 
 @contextmanager
@@ -18,3 +18,22 @@ def conf(spark: SparkSession, name: str, value: str) -> Iterator[None]:
             spark.conf.unset(name)
         else:
             spark.conf.set(name, before)
+
+
+KINDS = ["inner", "left", "right", "full", "semi", "anti"]
+"""Types of joins."""
+CASES = ["left", "left, absent right", "right", "right, absent left"]
+"""Where key 0 is hot, and whether it is on the other side."""
+
+
+def hot_frames(skewed: Callable[..., DataFrame], case: str) -> tuple[DataFrame, DataFrame]:
+    """Return a left and a right frame of which key 0 is hot, or there, as the case says; 10 % null keys."""
+    many, few = skewed(1200), skewed(120, hot=0.0, nulls=0.1).withColumnRenamed("v", "w").drop("s")
+    one = few.limit(0).unionAll(few.sparkSession.range(1).selectExpr("0L k", "id w"))
+    return {
+        "left": (many, few.unionAll(one)),
+        "left, absent right": (many, few),
+        "right": (few.unionAll(one), many),
+        "right, absent left": (few, many),
+        "both": (many.where("v < 400"), skewed(300, hot=0.4).withColumnRenamed("v", "w").drop("s")),
+    }[case]

@@ -108,8 +108,8 @@ def skew_join(
         partitions: number of partitions n; the session's shuffle partitions if None. Where there are more than 200 and
             adaptive execution may coalesce them, `auto` takes one per MB, and 200 at least, of what is only read,
             selected and filtered.
-        heavy: hot keys that you know, as a list of values (tuples for composite keys); then nothing is profiled. They
-            are taken to be hot in the frame that surely has more rows, as far as the optimizer knows, else in the left
+        heavy: hot keys that you know, as a list of values (tuples for composite keys); then nothing is profiled, but
+            the right side for `broadcast_head`. They are taken to be hot in the frame that surely has more rows, as far as the optimizer knows, else in the left
             one (in a right join the right one). What Spark broadcasts as a whole is left to it with `auto`.
         left_profile: profile of the left keys; without it one query profiles both sides.
         right_profile: profile of the right keys, used with `left_profile`. Without it `auto` does not broadcast, and
@@ -150,16 +150,14 @@ def skew_join(
     title = f"{kind} join on {_on_text(on)}, {n} partitions"
     if strategy == "native":
         return joined(native, Choice(title, "native", "asked for"))
-    if not isinstance(keys, str):
-        left, right, keys = without_hopeless_rows(left, right, keys, kind)
-    known = None if isinstance(keys, str) else keys
-    sides = Sides(Seen(left), Seen(right), known, trusted=strategy != "auto")
-    rules = None if isinstance(keys, str) else sides.rules(kind, residual=keys.residual is not None)
-    if isinstance(keys, str) or rules is None or rules.closed:
-        reason = keys if isinstance(keys, str) else sides.closed_reason(kind, residual=keys.residual is not None)
-        if strategy != "auto":
-            raise UnsupportedError(f"strategy {strategy!r} is not possible here: {reason}; use 'auto' or 'native'")
-        return joined(native, Choice(title, "native", reason))
+    if isinstance(keys, str):
+        return joined(native, _left_to_spark(title, strategy, keys))
+    left, right, keys = without_hopeless_rows(left, right, keys, kind)
+    sides = Sides(Seen(left), Seen(right), keys, trusted=strategy != "auto")
+    rules = sides.rules(kind, residual=keys.residual is not None)
+    # Where every hot key stays whole, there may still be null keys to be spread.
+    if rules.closed and (strategy != "auto" or heavy is not None or not sides.may_be_free):
+        return joined(native, _left_to_spark(title, strategy, sides.closed_reason(kind, residual=rules.residual)))
     if strategy == "broadcast_head":
         sides.check_broadcast(kind)
     profiles = _given_profiles(keys, heavy, left_profile, right_profile, in_force(left.sparkSession, _ZONE))
@@ -208,6 +206,13 @@ def _left_out(
             types = f"{', '.join(before.types)} cast to {', '.join(after.types)}"
             notes.append(f"{had - has} of the {had} heavy keys of the {side} profile are not known as {types}")
     return tuple(notes)
+
+
+def _left_to_spark(title: str, strategy: str, reason: str) -> Choice:
+    """Return the choice where no hot key can be split, which is an error for who asks for another strategy."""
+    if strategy != "auto":
+        raise UnsupportedError(f"strategy {strategy!r} is not possible here: {reason}; use 'auto' or 'native'")
+    return Choice(title, "native", reason)
 
 
 def _how(how: str | None) -> str:

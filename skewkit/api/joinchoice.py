@@ -107,17 +107,17 @@ def decide(asked: Asked, sides: Sides, physical: str) -> Choice:
 
 
 def _head_broken(asked: Asked, sides: Sides, head: Head, used: tuple[KeyProfile, KeyProfile | None]) -> str | None:
-    """Return why the broadcast would be too large, or None; rows are counted but where the frame was profiled."""
+    """Return why the broadcast would be too large, or None; rows are counted but where a profile bounds them."""
     side = opposite(head.side)
     seen, keys = (sides.left, asked.keys.left) if side == "left" else (sides.right, asked.keys.right)
-    if (asked.left if side == "left" else asked.right) is None and origin_of(seen.frame) is None:
-        return None
+    profiled = (asked.left if side == "left" else asked.right) is None and origin_of(seen.frame) is None
     # Who asks for a broadcast says that texts that are computed are short enough.
     width = sides.memory(*used).of(side) - (0.0 if asked.auto else sides.unmeasured.of(side))
     most = min(asked.settings.broadcast_rows, int(asked.settings.broadcast_bytes / width))
-    if rows_of(seen.frame, keys, head, most + 1) <= most:
+    if (profiled and head.rows <= most) or rows_of(seen.frame, keys, head, most + 1) <= most:
         return None
-    return f"the {side} side has more than {most:,} rows of the hot keys, which is not what its profile says"
+    why = f"of some {width:,.0f} bytes each" if profiled else "which is not what its profile says"
+    return f"the {side} side has more than {most:,} rows of the hot keys, {why}"
 
 
 def _nothing_to_broadcast(left: KeyProfile, head: Head) -> str | None:

@@ -26,7 +26,7 @@ class Sides:
 
     left: Seen
     right: Seen
-    keys: JoinKeys | None = None
+    keys: JoinKeys
     trusted: bool = False
 
     @property
@@ -37,8 +37,6 @@ class Sides:
     @cached_property
     def unsafe(self) -> dict[Side, str]:
         """The sides whose keys may have other values when they are read again, and why."""
-        if self.keys is None:
-            return {}
         found = {
             side: (None if self.trusted else seen.of_unknown) or seen.varying(own.columns)
             for (side, seen), own in zip(self.named, (self.keys.left, self.keys.right), strict=True)
@@ -62,15 +60,28 @@ class Sides:
         return JoinRules(how, residual, tuple(side for side in SIDES if side not in unsafe))
 
     def kept_whole(self, rules: JoinRules, hot: Collection[Side]) -> list[str]:
-        """Return which of the sides with `hot` keys are not read again, so that these stay whole, and why."""
-        if rules.residual or len(rules.again) == len(SIDES):
-            return []
-        unsafe = self._unsafe_to_look_up(rules.how)
-        whole = [side for side in unsafe if side in hot and rules.copies(opposite(side)) == "never"]
+        """Return which of the sides with `hot` keys have these left whole, and why."""
+        whole = [side for side in SIDES if side in hot and rules.copies(opposite(side)) == "never"]
+        if rules.residual:
+            return [
+                f"the {side} side's hot keys stay whole: a {rules.how} join keeps the {opposite(side)} side's rows, "
+                "and the condition is more than an equality of keys"
+                for side in whole
+            ]
+        unsafe = self._unsafe_to_look_up(rules.how) if whole else {}
         return [
             f"the {side} side's hot keys stay whole: it {unsafe[side]}: cache() it to have them spread"
             for side in whole
         ]
+
+    @property
+    def may_be_free(self) -> bool:
+        """Whether there may be rows that match nothing because of a null."""
+        pairs = zip(self.named, (self.keys.left, self.keys.right), strict=True)
+        fields = [
+            zip(seen.frame.select(*own.columns).schema, self.keys.null_safe, strict=True) for (_, seen), own in pairs
+        ]
+        return any(field.nullable and not safe for side in fields for field, safe in side)
 
     def closed_reason(self, how: str, *, residual: bool) -> str:
         """Return why no hot key of this join can be split."""

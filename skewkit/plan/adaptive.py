@@ -67,7 +67,8 @@ def adaptive_note(
         return f"adaptive execution would not act: {reason}"
     return (
         f"adaptive execution may split partitions from {threshold / (1 << 20):,.0f} MB on, unless a group-by, window "
-        "or join by the same key follows; it goes by compressed bytes, not by rows or output, and never names the key"
+        "or join by the same key follows, and only between the tasks that wrote them, so not where a key's rows come "
+        "from one file; it goes by compressed bytes, not by rows or output, and never names the key"
     )
 
 

@@ -70,6 +70,8 @@ def _plan_lines(choice: Choice, *, counted: bool) -> list[str]:
         lines.append(f"  nulls      match nothing, so they are spread over {len(plan.spread)} partitions")
     if choice.join is not None and choice.strategy == "salt" and choice.join.grids:
         lines += _grid_lines(choice.join, counted=counted)
+    if choice.join is not None and choice.join.rules.residual:
+        lines.append("  residual   the rest of the condition is compared with each pair of rows, as plain Spark does")
     return lines
 
 
@@ -106,6 +108,4 @@ def _grid_lines(join: JoinPlan, *, counted: bool) -> list[str]:
     if join.looked_up:
         sides = " and the ".join(join.looked_up)
         lines.append(f"  look-up    the query reads the {sides} side's keys once more, to see which hot keys are there")
-    if join.rules.residual:
-        lines.append("  residual   the rest of the condition is compared with each pair of rows, as plain Spark does")
     return lines

@@ -67,7 +67,7 @@ def placeholder_note(keys: Iterable[tuple[object, ...]], *, join: bool) -> tuple
     """Return a note on those of the hot keys that look as if they stood for no value, or none.
 
     >>> placeholder_note([("",), ("ACME",), (0,)], join=True)
-    ("'' and 0 may stand for no value: made null before the join (nullif), they would match nothing and be spread",)
+    ("'' and 0 may stand for no value: made null before the join (nullif), they would match nothing (unless by <=>)",)
     >>> placeholder_note([("ACME",)], join=True)
     ()
     """
@@ -75,5 +75,5 @@ def placeholder_note(keys: Iterable[tuple[object, ...]], *, join: bool) -> tuple
     if not found:
         return ()
     shown = " and ".join(filter(None, (", ".join(found[:-1][:_SHOWN]), found[-1])))
-    cure = "made null before the join (nullif), they would match nothing and be spread"
+    cure = "made null before the join (nullif), they would match nothing (unless by <=>)"
     return (f"{shown} may stand for no value: {cure if join else 'are these rows wanted at all?'}",)

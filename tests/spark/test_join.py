@@ -11,14 +11,15 @@ from pyspark.sql import functions as F
 import skewkit
 from skewkit.api.joinkeys import join_keys
 from skewkit.errors import UnsupportedError
-from skewkit.spark.compat import explained, physical_plan
+from skewkit.spark.compat import VERSION, explained, physical_plan
 from skewkit.spark.seen import Seen
 from skewkit.testing import assert_same_rows, partition_rows
-from tests.helpers import conf
+from tests.helpers import CASES, KINDS, conf, hot_frames
 
 STRATEGIES = ["auto", "native", "broadcast_head", "salt"]
 SLOW = pytest.mark.slow
-ALIASES = ["left_outer", "rightouter", "outer", "full_outer", "leftsemi", "left_anti"]
+ALIASES = ["leftsemi", "outer", "rightouter", "left_outer", "leftouter", "right_outer", "full_outer", "FULL"]
+ALIASES += ["FullOuter", "left_semi", "left_anti", "leftanti", None]
 
 
 @pytest.fixture(scope="module")
@@ -141,25 +142,6 @@ def test_conditions_without_an_equality_are_left_to_spark(facts, dimension, stra
     assert "native" in skewkit.explain(joined)
 
 
-KINDS = ["inner", "left", "right", "full", "semi", "anti"]
-
-
-def hot_frames(skewed, case):
-    """Return a left and a right frame of which key 0 is hot, or there, as the case says; 10 % null keys."""
-    many, few = skewed(1200), skewed(120, hot=0.0, nulls=0.1).withColumnRenamed("v", "w").drop("s")
-    one = few.limit(0).unionAll(few.sparkSession.range(1).selectExpr("0L k", "id w"))
-    return {
-        "left": (many, few.unionAll(one)),
-        "left, absent right": (many, few),
-        "right": (few.unionAll(one), many),
-        "right, absent left": (few, many),
-        "both": (many.where("v < 400"), skewed(300, hot=0.4).withColumnRenamed("v", "w").drop("s")),
-    }[case]
-
-
-CASES = ["left", "left, absent right", "right", "right, absent left"]
-
-
 @pytest.mark.every(11)
 @pytest.mark.parametrize("how", KINDS)
 @pytest.mark.parametrize("case", CASES)
@@ -167,7 +149,12 @@ def test_hot_keys_in_every_type_of_join(skewed, how, case):
     left, right = hot_frames(skewed, case)
     joined = skewkit.skew_join(left, right, "k", how, strategy="salt")
     assert_same_rows(joined, left.join(right, "k", how))
-    assert "salt" in skewkit.explain(joined)
+    cut = (
+        "answered by a look-up"
+        if how in ("semi", "anti") and case.startswith("right")
+        else f"split {case[:5].strip(',')}"
+    )
+    assert re.search(rf"\n  heavy      .*\d {cut}", skewkit.explain(joined)), skewkit.explain(joined)
 
 
 @pytest.mark.every(11)
@@ -209,18 +196,12 @@ def test_null_safe_and_residual_conditions(skewed, how, condition, case):
     on = CONDITIONS[condition](F.col("k"), F.col("key"), left[left.columns[1]], right[right.columns[1]])
     joined = skewkit.skew_join(left, right, on, how, partitions=5)
     assert_same_rows(joined, left.join(right, on, how))
+    text = skewkit.explain(joined)
     if how == "full" and "residual" in condition:
-        assert "native: a full join keeps both sides' rows" in skewkit.explain(joined)
-
-
-def test_a_hot_null_is_spread_where_null_equals_null(skewed):
-    left = skewed(3000, hot=0.1, nulls=0.6)
-    right = skewed(40, hot=0.0, nulls=0.05).select(F.col("k").alias("key"), F.col("v").alias("w"))
-    on = left["k"].eqNullSafe(right["key"])
-    joined = skewkit.skew_join(left, right, on, "left", strategy="salt")
-    assert_same_rows(joined, left.join(right, on, "left"))
-    rows = partition_rows(joined)
-    assert max(rows) <= 1.5 * sum(rows) / 8
+        assert re.search("a full join keeps .* and the condition is more than an equality of keys", text), text
+    elif how in ("inner", case):
+        assert "strategy   salt" in text, text
+        assert ("\n  residual " in text) == (condition != "null-safe"), text
 
 
 TYPES = {
@@ -306,27 +287,6 @@ def test_the_salted_plan_of_every_type_of_join(spark, tmp_path, how):
         assert not re.search(r"\brand|Python|Nested|Cartesian", plan)
 
 
-def hot_partition(joined, n=8):
-    rows = partition_rows(joined)
-    return max(rows) / (sum(rows) / n)
-
-
-@pytest.mark.every(5)
-@pytest.mark.parametrize("how", ["full", "right", "left"])
-def test_no_task_gets_more_of_a_hot_key_than_its_part_of_all_rows(skewed, how):
-    for case in CASES:
-        left, right = hot_frames(skewed, case)
-        joined = skewkit.skew_join(left, right, "k", how, strategy="salt").where("k = 0")
-        assert max(partition_rows(joined), default=0) <= 1.4 * (1200 + 120) / 8, case
-
-
-def test_null_keys_are_spread_in_every_join_that_keeps_them(skewed):
-    left, right = skewed(3000, hot=0.0, nulls=0.8), skewed(3000, hot=0.0, nulls=0.8).withColumnRenamed("v", "w")
-    for how in ("left", "right", "full", "anti"):
-        joined = skewkit.skew_join(left, right, "k", how, strategy="salt").where("k IS NULL")
-        assert hot_partition(joined) <= 1.3, how
-
-
 SHAPES = {
     "grouped": lambda f: f.groupBy("k").agg(F.max("v").alias("v")),
     "repartitioned": lambda f: f.repartition(5, "k"),
@@ -334,6 +294,15 @@ SHAPES = {
     "window": lambda f: f.withColumn("v", F.row_number().over(Window.partitionBy("k").orderBy("v"))),
     "joined": lambda f: f.join(f.select("k").distinct(), "k"),
     "cached": lambda f: f.repartition(8, "k").cache(),
+}
+ALONE = "it splits only what was shuffled for this join alone, and the left side "
+WHY_NOT = {
+    "grouped": ALONE + "is already grouped by the key",
+    "repartitioned": ALONE + "was repartitioned by the user",
+    "one file": "it cuts a partition only between the tasks that wrote it, and one task writes all rows of the left",
+    "window": ALONE + "comes from a window over the key",
+    "joined": ALONE + "comes from a join on the key",
+    "cached": ALONE + "is cached, and already partitioned by the key",
 }
 
 
@@ -344,12 +313,8 @@ def test_shapes_that_adaptive_execution_never_splits(facts, dimension, shape, ho
     left = SHAPES[shape](facts)
     joined = skewkit.skew_join(left, dimension, "k", how, strategy="salt")
     assert_same_rows(joined, left.join(dimension, "k", how))
-    text = skewkit.explain(joined)
-    assert "adaptive execution" in text
-    if how == "full":
-        assert "never splits a full join" in text
-    elif shape in ("grouped", "repartitioned", "window", "joined"):
-        assert "splits only what was shuffled for this join" in text
+    why = "it never splits a full join" if how == "full" else WHY_NOT[shape]
+    assert f"adaptive execution would not act: {why}" in skewkit.explain(joined), skewkit.explain(joined)
 
 
 def group_sizes(left: pd.DataFrame, right: pd.DataFrame) -> pd.DataFrame:
@@ -369,10 +334,14 @@ FOLLOWED_BY = {
 
 @pytest.mark.every(5)
 @pytest.mark.parametrize("follows", FOLLOWED_BY)
-def test_joins_that_something_by_the_same_key_follows(facts, dimension, adaptive, follows):
+def test_joins_that_something_by_the_same_key_follows(spark, facts, dimension, adaptive, follows):
     """Plain Spark goes on with the partitions of such a join; ours have other partitions, and the same rows."""
     joined = skewkit.skew_join(facts, dimension, "k", "left", strategy="salt")
     assert "strategy   salt" in skewkit.explain(joined)
+    with conf(spark, "spark.sql.adaptive.skewJoin.skewedPartitionThresholdInBytes", "1"):
+        text = skewkit.explain(skewkit.skew_join(facts, dimension, "k", "left", strategy="salt"))
+    follows_it = "unless a group-by, window or join by the same key follows"
+    assert (follows_it if adaptive == "true" else "adaptive execution is off") in text, text
     then, other = FOLLOWED_BY[follows], dimension.select("k", F.lit(1).alias("one"))
     ours = then(joined, other, partial(skewkit.skew_join, strategy="salt"))
     assert_same_rows(ours, then(facts.join(dimension, "k", "left"), other, DataFrame.join))
@@ -417,7 +386,7 @@ def test_explain_says_what_a_look_up_computes_twice(facts, dimension):
     assert "run twice" not in skewkit.explain(first)
 
 
-def test_a_chain_of_three_skew_joins_on_different_keys(facts, dimension):
+def test_a_chain_of_three_skew_joins_on_different_keys(facts, dimension, adaptive):
     sizes = facts.groupBy("s").agg(F.count("*").alias("n"))
     more = facts.selectExpr("v % 50 AS w").distinct().withColumn("even", F.col("w") % 2 == 0)
     joined, plain = facts.withColumn("w", F.col("v") % 50), facts.withColumn("w", F.col("v") % 50)
@@ -456,6 +425,15 @@ def test_hot_placeholders_on_either_side_are_named(facts, dimension):
         assert re.search(r"\n +0 .*\(a placeholder\?\)", text), text
 
 
+def test_hot_texts_that_stand_for_no_value_are_named(spark):
+    text = "CASE id % 4 WHEN 0 THEN '' WHEN 1 THEN 'unknown' ELSE concat('x', id) END AS s"
+    left, right = spark.range(4000).selectExpr(text), spark.range(900).where("id % 4 > 1").selectExpr(text, "id AS w")
+    shown = skewkit.explain(skewkit.skew_join(left, right, "s", "left"))
+    assert "strategy   native" not in shown, shown
+    assert re.search("note       ('' and 'unknown'|'unknown' and '') may stand for no value", shown), shown
+    assert len(re.findall(r"\(a placeholder\?\)", shown)) == 2, shown
+
+
 def test_column_order_and_duplicate_names(facts, dimension):
     left = facts.select("v", "s", "k").withColumn("name", F.lit("left"))
     joined = skewkit.skew_join(left, dimension, "k", "left", strategy="salt")
@@ -484,7 +462,7 @@ def test_helper_names_do_not_clash(facts, dimension):
 
 
 @pytest.mark.every(7)
-@pytest.mark.parametrize(("how", "strategy"), [("inner", "salt"), ("left", "salt"), ("left", "broadcast_head")])
+@pytest.mark.parametrize(("how", "strategy"), [*((how, "salt") for how in KINDS), ("left", "broadcast_head")])
 @pytest.mark.parametrize(
     "key",
     [
@@ -505,7 +483,41 @@ def test_key_types(skewed, key, how, strategy):
     left = skewed(1500).selectExpr(f"{key} k", "v")
     right = skewed(1500).selectExpr(f"{key} k").distinct().selectExpr("k", "'there' hit")
     joined = skewkit.skew_join(left, right, "k", how, strategy=strategy, partitions=5)
-    assert_same_rows(joined, left.join(right, "k", how))
+    shown = [frame.withColumn("k", F.col("k").cast("string")) for frame in (joined, left.join(right, "k", how))]
+    assert_same_rows(*shown)  # as texts: 0.0 is not -0.0
+
+
+FIVE = (
+    "k",
+    "s",
+    "if(v % 9 = 0, NULL, v % 2 = 0) AS b",
+    "date_add(date'2024-02-28', int(v % 3)) AS d",
+    "decimal(k) AS n",
+)
+
+
+@pytest.mark.every(6)
+@pytest.mark.parametrize("how", KINDS)
+def test_composite_keys_of_five_columns(skewed, how):
+    left, right = skewed(2000, tail=5).selectExpr(*FIVE, "v"), skewed(60, tail=5).selectExpr(*FIVE, "v AS w")
+    keys = ["b", "d", "k", "n", "s"]
+    joined = skewkit.skew_join(left, right, keys, how, strategy="salt", partitions=5)
+    assert_same_rows(joined, left.join(right, keys, how))
+
+
+@pytest.mark.every(6)
+@pytest.mark.parametrize("how", KINDS)
+def test_collated_keys_are_left_to_spark(skewed, how):
+    if VERSION < (4, 0):
+        pytest.skip("collations came with Spark 4.0")
+    key = "CASE WHEN k > 0 THEN concat('k', k) WHEN v % 2 = 0 THEN 'HOT' ELSE 'hot' END COLLATE UTF8_LCASE AS k"
+    left, right = skewed(500).selectExpr(key, "v"), skewed(60).selectExpr(key, "v AS w")
+    joined, plain = skewkit.skew_join(left, right, "k", how), left.join(right, "k", how)
+    seen = "string(k) COLLATE UTF8_BINARY AS k", *plain.columns[1:]
+    assert assert_same_rows(joined.selectExpr(*seen), plain.selectExpr(*seen)) > 0
+    assert re.search("native: .*collation", skewkit.explain(joined)), skewkit.explain(joined)
+    with pytest.raises(UnsupportedError, match=r"'salt' is not possible here: .*collation"):
+        skewkit.skew_join(left, right, "k", how, strategy="salt")
 
 
 def test_integers_of_different_width(facts, dimension):

@@ -1,0 +1,149 @@
+"""Rows of hot and null keys per task of `skew_join`, and what `explain` says where they stay in one."""
+
+import re
+
+import pytest
+from pyspark.sql import functions as F
+
+import skewkit
+from skewkit.errors import UnsupportedError
+from skewkit.spark.compat import physical_plan
+from skewkit.testing import assert_same_rows, partition_rows
+from tests.helpers import KINDS, conf, hot_frames
+
+COMES_OUT = {
+    "inner": ["left", "right"],
+    "left": ["left", "left, absent right", "right"],
+    "right": ["left", "right", "right, absent left"],
+    "full": ["left", "left, absent right", "right", "right, absent left"],
+    "semi": ["left"],
+    "anti": ["left, absent right"],
+}
+"""Where key 0 is hot, so that its rows come out of a join of this type."""
+
+
+def hot_partition(joined, n=8):
+    """Return the rows of the fullest partition over the mean of all n."""
+    rows = partition_rows(joined)
+    return max(rows) / (sum(rows) / n)
+
+
+@pytest.mark.every(5)
+@pytest.mark.parametrize(("how", "case"), [(how, case) for how in KINDS for case in COMES_OUT[how]])
+def test_no_task_gets_more_of_a_hot_key_than_its_part_of_all_rows(skewed, how, case):
+    left, right = hot_frames(skewed, case)
+    rows = partition_rows(skewkit.skew_join(left, right, "k", how, strategy="salt").where("k = 0"))
+    assert sum(rows) >= 500
+    assert max(rows) <= 1.4 * (1200 + 120) / 8
+
+
+@pytest.mark.every(4)
+@pytest.mark.parametrize("how", ["full", "inner", "left", "right"])
+def test_pairs_of_a_key_that_is_hot_on_both_sides_are_spread(skewed, how):
+    left, right = hot_frames(skewed, "both")
+    joined = skewkit.skew_join(left, right, "k", how, strategy="salt")
+    assert assert_same_rows(joined, left.join(right, "k", how)) > 20_000
+    assert hot_partition(joined.where("k = 0")) <= 1.5
+
+
+@pytest.mark.parametrize("how", ["inner", "left"])
+def test_pairs_of_a_hot_key_are_spread_beside_a_residual_condition(skewed, how):
+    left, right = skewed(3000), skewed(60, hot=0.1).selectExpr("k AS key", "v AS w")
+    on = (left["k"] == right["key"]) & (left["v"] % 5 < right["w"] % 7)
+    joined = skewkit.skew_join(left, right, on, how, strategy="salt")
+    assert_same_rows(joined, left.join(right, on, how))
+    assert hot_partition(joined.where("k = 0")) <= 1.5
+
+
+WHOLE = {"left": "right", "right": "left", "semi": "right", "anti": "right", "full": "left"}
+"""The side whose hot keys stay whole beside a residual condition, as rows of the other one are kept."""
+
+
+@pytest.mark.every(2)
+@pytest.mark.parametrize("how", WHOLE)
+def test_explain_names_the_side_that_a_residual_condition_keeps_whole(skewed, how):
+    left, right = hot_frames(skewed, WHOLE[how])
+    right = right.withColumnRenamed("k", "key")
+    on = (left["k"] == right["key"]) & (left[left.columns[1]] % 5 < right[right.columns[1]] % 7)
+    joined = skewkit.skew_join(left, right, on, how)
+    assert_same_rows(joined, left.join(right, on, how))
+    kept = "left" if WHOLE[how] == "right" else "right"
+    why = f"a {how} join keeps the {kept} side's rows, and the condition is more than an equality of keys"
+    assert f"the {WHOLE[how]} side's hot keys stay whole: {why}" in skewkit.explain(joined), skewkit.explain(joined)
+    other = skewkit.skew_join(left, right, left["k"] == right["key"], how)
+    assert "stay whole" not in skewkit.explain(other)
+
+
+def test_null_keys_are_spread_in_every_join_that_keeps_them(skewed):
+    left, right = skewed(3000, hot=0.0, nulls=0.8), skewed(3000, hot=0.0, nulls=0.8).withColumnRenamed("v", "w")
+    for how in ("left", "right", "full", "anti"):
+        for strategy in ("salt", "auto"):
+            joined = skewkit.skew_join(left, right, "k", how, strategy=strategy).where("k IS NULL")
+            # `auto` broadcasts hot rows where it can; nulls stay in the three partitions of the frame then.
+            assert hot_partition(joined, 8 if strategy == "salt" else 3) <= 1.3, (how, strategy)
+
+
+@pytest.mark.parametrize("closed", ["residual", "unsafe"])
+def test_null_keys_are_spread_where_every_hot_key_stays_whole(skewed, closed):
+    left = skewed(3000, hot=0.0, nulls=0.8)
+    right = skewed(3000, hot=0.0, nulls=0.8).selectExpr("k AS key", "v AS w")
+    if closed == "residual":
+        on = (left["k"] == right["key"]) & (left["v"] % 5 < right["w"] % 7)
+    else:
+        left, right = (frame.sparkSession.createDataFrame(frame.rdd, frame.schema) for frame in (left, right))
+        on = left["k"] == right["key"]
+    joined = skewkit.skew_join(left, right, on, "full")
+    assert_same_rows(joined, left.join(right, on, "full"))
+    assert "strategy   salt" in skewkit.explain(joined), skewkit.explain(joined)
+    assert hot_partition(joined.where("k IS NULL OR key IS NULL")) <= 1.3
+    with pytest.raises(UnsupportedError, match="not possible here: a full join keeps both sides' rows"):
+        skewkit.skew_join(left, right, on & (left["v"] < right["w"]), "full", strategy="salt")
+
+
+def test_a_full_join_that_no_null_can_be_in_is_left_to_spark(spark):
+    left, right = spark.range(4000).selectExpr("id AS k", "id AS v"), spark.range(300).selectExpr("id AS key")
+    joined = skewkit.skew_join(left, right, (left["k"] == right["key"]) & (left["v"] > right["key"]), "full")
+    assert "native: a full join keeps both sides' rows" in skewkit.explain(joined)
+
+
+@pytest.mark.parametrize("how", ["inner", "semi"])
+def test_null_keys_that_do_not_come_out_are_left_out_before_the_shuffle(skewed, spark, tmp_path, how):
+    skewed(3000, hot=0.2, nulls=0.6).write.parquet(str(tmp_path / "rows"))
+    left = spark.read.parquet(str(tmp_path / "rows"))
+    right = left.where("v % 9 = 0").select("k")
+    plan = physical_plan(skewkit.skew_join(left, right, "k", how, strategy="salt"))
+    _, *sides = re.split(r"Exchange [^b]", plan)
+    assert len(sides) == 2, plan
+    assert all(re.search(r"Filter .*isnotnull\((coalesce\()?k#", side) for side in sides), plan
+
+
+@pytest.mark.parametrize("how", ["left", "anti"])
+def test_kept_null_keys_stay_where_they_are_beside_a_broadcast(skewed, how):
+    left, right = skewed(3000, hot=0.3, nulls=0.5), skewed(200, hot=0.01, tail=200).select("k")
+    joined = skewkit.skew_join(left, right, "k", how, strategy="broadcast_head")
+    assert_same_rows(joined, left.join(right, "k", how))
+    assert max(partition_rows(joined.where("k IS NULL"))) <= 1.3 * 1500 / 3, "the frame has three partitions"
+
+
+@pytest.mark.every(3)
+@pytest.mark.parametrize("how", KINDS)
+def test_a_hot_null_is_spread_where_null_equals_null(skewed, how):
+    left = skewed(3000, hot=0.1, nulls=0.6)
+    right = skewed(40, hot=0.0, nulls=0.05).select(F.col("k").alias("key"), F.col("v").alias("w"))
+    on = left["k"].eqNullSafe(right["key"])
+    joined = skewkit.skew_join(left, right, on, how, strategy="salt")
+    assert_same_rows(joined, left.join(right, on, how))
+    if how != "anti":
+        assert hot_partition(joined.where("k IS NULL")) <= 1.5
+
+
+def test_a_broadcast_keeps_to_its_bytes_for_who_asks_for_it_too(spark, skewed):
+    left, right = skewed(3000), skewed(300, hot=0.3).withColumnRenamed("v", "w")
+    assert "broadcast_head" in skewkit.explain(skewkit.skew_join(left, right, "k", strategy="broadcast_head"))
+    with (
+        conf(spark, "spark.skewkit.broadcastBytes", "1000"),
+        pytest.raises(
+            UnsupportedError, match=r"the right side has more than .* rows of the hot keys, of some .* bytes"
+        ),
+    ):
+        skewkit.skew_join(left, right, "k", strategy="broadcast_head")
