@@ -109,8 +109,9 @@ def skew_join(
             adaptive execution may coalesce them, `auto` takes one per MB, and 200 at least, of what is only read,
             selected and filtered.
         heavy: hot keys that you know, as a list of values (tuples for composite keys); then nothing is profiled, but
-            the right side for `broadcast_head`. They are taken to be hot in the frame that surely has more rows, as far as the optimizer knows, else in the left
-            one (in a right join the right one). What Spark broadcasts as a whole is left to it with `auto`.
+            the right side for `broadcast_head`. They are taken to be hot in the frame that surely has more rows, as far
+            as the optimizer knows, else in the left one (in a right join the right one). What Spark broadcasts as a
+            whole is left to it with `auto`.
         left_profile: profile of the left keys; without it one query profiles both sides.
         right_profile: profile of the right keys, used with `left_profile`. Without it `auto` does not broadcast, and
             `broadcast_head` profiles the right side; with it the rows to be broadcast are counted first.

@@ -184,7 +184,7 @@ def _side(left: DataFrame, right: DataFrame, column: Column) -> Side | None:
     """Return the side that a Column is of, if it refers to columns of one side only."""
     homes = (_has(left, column), _has(right, column))
     if homes == (True, False):
-        return None if is_connect(left) and has_some_of(right, column) else "left"
+        return None if has_some_of(right, column, referred=is_connect(left)) else "left"
     if homes == (False, True):
         return None if has_some_of(left, column) else "right"
     return None

@@ -271,7 +271,7 @@ def _grid(
     numbered: bool,
 ) -> Grid:
     """Return a key's grid; one whose copies would be looked at again needs a number, and stays whole without."""
-    answered = _answered(shape, rules)
+    answered = numbered and _answered(shape, rules)
     if shape.split == "both":
         left, right = cells_of(shape.lefts, shape.rights, tuple(p for p, _ in heavy.parts))
     elif shape.split == "right" and not answered:

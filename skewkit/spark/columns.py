@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -146,58 +146,6 @@ def read_literal(column: Column) -> tuple[Any] | None:
         return (node.value(),) if java_kind(node) == "Literal" else None
     except Exception:
         return None
-
-
-def references(column: Column) -> list[Column] | None:
-    """Return what a Column says of columns of certain frames, such as `df["k"]`; None where that cannot be seen.
-
-    Names such as `F.col("k")` are left out: Spark itself refuses those that two joined frames have.
-    """
-    try:
-        return list(_connect_references(column) if is_connect(column) else _classic_references(column))
-    except Exception:
-        return None
-
-
-def _connect_references(column: Any) -> Iterator[Column]:
-    steps = [column._expr]
-    while steps:
-        step = steps.pop()
-        if getattr(step, "_plan_id", None) is not None:
-            yield type(column)(step)
-        steps.extend(step.children)
-
-
-def _classic_references(column: Any) -> Iterator[Column]:
-    make: Any = type(column)
-    if VERSION < (4, 0):
-        yield from _expression_references(column._jc.expr(), lambda expression: make(java_column(expression)))
-        return
-    node = java_node(column)
-    kind, found = java_kind(node), node_of(column)
-    if kind == "LambdaFunction":
-        yield from _classic_references(make(java_column(node.function())))
-    elif kind == "ExpressionColumnNode":
-        origin = node.origin()
-        yield from _expression_references(node.expression(), lambda part: make(java_column(node.copy(part, origin))))
-    elif found.kind == "other":
-        raise ValueError(f"{column} cannot be looked into")
-    else:
-        for child in found.children:
-            yield from _classic_references(child)
-
-
-def _expression_references(expression: Any, column_of: Callable[[Any], Column]) -> Iterator[Column]:
-    """Yield what an expression of Spark's own refers to; the arguments of a Python UDF may be Columns' nodes."""
-    if java_kind(expression) == "ColumnNodeExpression":
-        node = column_of(expression)
-        yield from _classic_references(type(node)(java_column(expression.productElement(0))))
-        return
-    children = [expression.children().apply(i) for i in range(expression.children().size())]
-    for child in children:
-        yield from _expression_references(child, column_of)
-    if not children and expression.references().size():
-        yield column_of(expression)
 
 
 def _connect_sorting(column: Any) -> Sorting | None:

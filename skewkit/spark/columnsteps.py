@@ -54,6 +54,11 @@ def java_node(column: Any) -> Any:
     return column._jc.node()
 
 
+def java_expression(column: Any) -> Any:
+    """Return Spark's own expression of a classic Column, which has it before Spark 4."""
+    return column._jc.expr()
+
+
 def java_kind(node: Any) -> str:
     """Return the name of a node's class; all are case classes."""
     return str(node.productPrefix())

@@ -6,25 +6,33 @@ import re
 
 from pyspark.sql import Column, DataFrame
 
-from skewkit.spark.columns import references
+from skewkit.spark.columnreads import names_of, references
 from skewkit.spark.compat import is_connect, resolves
 
 _NAMED = re.compile(r"Column<'[\w.`]+'>")
 
 
-def has_some_of(other: DataFrame, column: Column) -> bool:
-    """Return whether a Column that another frame can compute refers to a column that `other` has, too, or may do so.
+def has_some_of(other: DataFrame, column: Column, *, referred: bool = True) -> bool:
+    """Return whether a Column that another frame can compute reads a column that `other` has, too, or may do so.
 
-    Spark takes that for the left frame's in a join of both, so that the Column is not of the right one alone.
+    * By name: a name that the other frame takes for a function (`user`), a variable or a field of a struct may be that
+      of a column in a join of both, and the column goes first.
+    * By reference, where a column that is `referred` to counts: Spark takes what both have for the left frame's in a
+      join of both, so that the Column is not of the right one alone.
 
     >>> base = spark.range(9).selectExpr("id AS a", "id AS b")
     >>> upper = base.select("b", (base["a"] + 1).alias("c"))
     >>> has_some_of(base, base["b"] < upper["c"]), has_some_of(base, upper["c"] + 1)
     (True, False)
+    >>> has_some_of(spark.range(1).selectExpr("id AS user"), F.concat("a", "user"))
+    True
     """
     if _NAMED.fullmatch(str(column)):
         return False  # one column, of which the caller has asked already
-    found = references(column)
+    names = names_of(column)
+    if names is None or any(resolves(other, each) for each in names):
+        return True
+    found = references(column) if referred else []
     return found is None or any(resolves(other, each) for each in found)
 
 

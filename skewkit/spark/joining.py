@@ -137,7 +137,9 @@ def _tested(
     if answered:
         # Only the keys are needed, under names of their own, so that the witnesses can be put beside them.
         helpers = [names(f"test{i}") for i in range(len(r_rows.keys.columns))]
-        frame = r_rows.frame.select(*(c.alias(h) for c, h in zip(r_rows.keys.columns, helpers, strict=True)))
+        free = keys.unmatched(r_rows.keys)
+        frame = r_rows.frame if free is None else r_rows.frame.where(~free)
+        frame = frame.select(*(c.alias(h) for c, h in zip(r_rows.keys.columns, helpers, strict=True)))
         r_rows = replace(r_rows, frame=frame, keys=r_rows.keys.selected(helpers))
     r_side = _with_packed(r_rows, keys, plan, names)
     if answered and plan.rules.how == "semi":

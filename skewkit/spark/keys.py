@@ -40,6 +40,8 @@ class Keys:
     """Whether a key was given as a Column, and not by name."""
     given: tuple[str, ...] = ()
     """The types before a cast; empty where there was none."""
+    uncast: tuple[Column, ...] = ()
+    """The columns before a cast; empty where there was none."""
     pinned: bool = False
     """Whether the keys fail where they have other types when the frame runs."""
     bare: tuple[str, ...] = ()
@@ -58,8 +60,14 @@ class Keys:
         return self.null_in([True] * len(self.columns))
 
     def null_in(self, unsafe: Sequence[bool]) -> Column:
-        """Whether any of the key columns that `unsafe` marks is null; there must be one."""
-        tests = [column.isNull() for column, wanted in zip(self.columns, unsafe, strict=True) if wanted]
+        """Whether any of the key columns that `unsafe` marks is null; there must be one.
+
+        Before any is cast, which may fail, all are asked as they are.
+        """
+        own = self.uncast or self.columns
+        tests = [column.isNull() for column, wanted in zip(own, unsafe, strict=True) if wanted]
+        casts = zip(self.columns, own, unsafe, strict=True)
+        tests += [column.isNull() for column, before, wanted in casts if wanted and column is not before]
         return reduce(lambda a, b: a | b, tests)
 
     def pin(self) -> Keys:
@@ -82,7 +90,14 @@ class Keys:
         )
         same = {name for name, old, new in zip(self.names, self.types, types, strict=True) if old == new}
         bare = tuple(name for name in self.bare if name in same)
-        return replace(self, columns=tuple(columns), types=tuple(types), given=self.given or self.types, bare=bare)
+        return replace(
+            self,
+            columns=tuple(columns),
+            types=tuple(types),
+            given=self.given or self.types,
+            uncast=self.uncast or self.columns,
+            bare=bare,
+        )
 
     def selected(self, names: Sequence[str]) -> Keys:
         """Return the keys of a frame that has these, computed and cast, as its columns of the given names."""
@@ -96,6 +111,7 @@ class Keys:
             names=tuple(names),
             types=self.given or self.types,
             computed=False,
+            uncast=(),
             bare=tuple(names),
             computed_here=(),
         )

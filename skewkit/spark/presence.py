@@ -34,7 +34,9 @@ def with_presence(
     """
     frame, other_keys = other
     helpers = [names(f"look{i}") for i in range(len(other_keys.columns))]
-    read = frame.select(*(c.alias(helper) for c, helper in zip(other_keys.columns, helpers, strict=True)))
+    free = keys.unmatched(other_keys)
+    read = frame if free is None else frame.where(~free)
+    read = read.select(*(c.alias(helper) for c, helper in zip(other_keys.columns, helpers, strict=True)))
     copied = other_keys.selected(helpers)
     found = with_heavy_index(read, copied, plan, names).where(listed(looked_up, F.col(names("heavy"))))
     there = heavy_group(F.col(names("heavy")), plan.partitions).alias(names("there"))

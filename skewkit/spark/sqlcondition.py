@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from itertools import groupby
 
+from skewkit.spark.keys import quoted
 from skewkit.spark.sqltext import NotUnderstood, Token, Tokens, closing, deeper, text_of, tokens_of
 
 _COMPARES = frozenset(("=", "<", ">", "!", "=>"))
@@ -12,6 +13,8 @@ _EQUAL = {"=": "=", "==": "=", "<=>": "<=>"}
 _PREDICATE = re.compile(
     "and|or|as|not|in|i?like|rlike|regexp|is|between|exists|any|some|all|escape|similar|select|->|[?:]"
 )
+_TYPED = ("date", "timestamp", "timestamp_ntz", "timestamp_ltz", "time", "interval")
+"""Words that make a text after them a literal."""
 _UNREADABLE = ("\\", "/*", "--")
 """Where these stand, a text may end elsewhere than the tokens say."""
 
@@ -50,6 +53,50 @@ def equality_of(source: str) -> tuple[str, str, str] | None:
     if sign not in _EQUAL or at != list(range(at[0], at[0] + len(at))) or at[0] == 0 or at[-1] == len(tokens) - 1:
         return None
     return text_of(source, tokens[: at[0]]), text_of(source, tokens[at[-1] + 1 :]), _EQUAL[sign]
+
+
+def names_in(source: str) -> list[str] | None:
+    """Return the names that a SQL text may read columns by, some words more, or None where it may read others.
+
+    >>> names_in("a.k + 1 = upper(`my b`.C[0].d) AND author = user")
+    ['a.k', '`my b`.C', 'AND', 'author', 'user']
+    >>> names_in("CAST(a.ts AS date) > date '2024-01-01'"), names_in("struct(a.*)"), names_in("a -- why")
+    (['a.ts'], None, None)
+    """
+    try:
+        tokens = _readable(source)
+    except NotUnderstood:
+        return None
+    found, at = [], 0
+    while at < len(tokens):
+        token, before = tokens[at], tokens[at - 1].word if at else ""
+        if (token.word == "*" and before in ("", "(", ",", ".")) or not token.word[0].isascii():
+            return None
+        parts = [token]
+        while _is_name(tokens, at + 2) and tokens[at + 1].word == ".":
+            at += 2
+            parts.append(tokens[at])
+        at += 1
+        called = at < len(tokens) and tokens[at].word == "("
+        typed = token.word in _TYPED and at < len(tokens) and tokens[at].kind == "text"
+        if _is_name([token], 0) and not (called or typed or before in (".", "as", "::") or token.word == "as"):
+            found.append(".".join(_name(source, part) for part in parts))
+    return found
+
+
+def _is_name(tokens: Tokens, at: int) -> bool:
+    """Return whether a token may be a name, or a part of one."""
+    if at >= len(tokens):
+        return False
+    token = tokens[at]
+    return (
+        token.kind in ("word", "quoted") or token.word.startswith('"') or re.match(r"\d+[a-z_]", token.word) is not None
+    )
+
+
+def _name(source: str, token: Token) -> str:
+    text = source[token.start : token.end]
+    return quoted(text[1:-1]) if text.startswith('"') else text
 
 
 def _readable(source: str) -> Tokens:

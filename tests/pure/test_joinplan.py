@@ -1,5 +1,6 @@
 """Join plans: every pair of rows meets once, copies are only made where the rules allow it, prices decide."""
 
+import re
 from collections import Counter
 
 import pytest
@@ -8,6 +9,7 @@ from hypothesis import strategies as st
 
 from skewkit.hashing.spark import xxhash64
 from skewkit.options import Settings
+from skewkit.plan import joinplan
 from skewkit.plan.adaptive import adaptive_note
 from skewkit.plan.choice import JoinOptions, choose_join
 from skewkit.plan.grid import along, cells_of, shape_of, work
@@ -223,6 +225,16 @@ CHOICES = {
     "broadcast_head": (profile_of({1: 1e6}, 1e6), profile_of({1: 1.0}, 1e5), OPTIONS),
     "salt": (profile_of({1: 1e6}, 1e6), profile_of({1: 1.0}, 1e5), JoinOptions(Widths(), True, "a reason")),
 }
+PRICED = {
+    "native": (
+        "full",
+        profile_of({1: 5e5}, 1e7),
+        profile_of({1: 1.0}, 1e6),
+        JoinOptions(Widths(), False, None, costly={"left": 2.0}),
+    ),
+    "broadcast_head": ("left", profile_of({1: 1e6}, 1e6), profile_of({1: 1.0}, 1e5), OPTIONS),
+    "salt": ("inner", profile_of({1: 1e6}, 1e6), profile_of({1: 5e5}, 1e6), OPTIONS),
+}
 
 
 @pytest.mark.parametrize("expected", CHOICES)
@@ -231,6 +243,25 @@ def test_auto_takes_the_cheapest(expected):
     plan = join_plan(left, right, 32, JoinRules("inner"))
     chosen, reason = choose_join(plan, (left, right), Settings(), options)
     assert chosen == expected, reason
+
+
+@pytest.mark.parametrize("expected", PRICED)
+def test_auto_takes_the_cheapest_by_price(expected):
+    """Each strategy has the least price somewhere: a look-up may be dear, and hot rows of both sides no broadcast."""
+    how, left, right, options = PRICED[expected]
+    chosen, reason = choose_join(join_plan(left, right, 32, JoinRules(how)), (left, right), Settings(), options)
+    prices = dict(re.findall(r"(native|salt|broadcast_head) (\d+\.\d+)", reason.partition("price: ")[2]))
+    assert chosen == expected == min(prices, key=lambda name: float(prices[name])), reason
+    assert {"native", "salt"} <= set(prices)
+
+
+def test_a_hot_key_of_which_nobody_can_number_the_group_is_not_answered(monkeypatch):
+    """A key's group, an int, is its place among the heavy keys times the partitions."""
+    monkeypatch.setattr(joinplan, "_INTS", 64)
+    named = named_heavy(["k"], ["int"], [(k,) for k in range(10)])
+    plan = join_plan(named, None, 16, JoinRules("semi"), scheme="w_choices", hot="right")
+    assert [grid.answered for grid in plan.grids] == [True] * 4 + [False] * 6
+    assert {grid.shape for grid in plan.grids[4:]} == {(1, 1)}
 
 
 def test_a_look_up_on_what_comes_out_of_a_shuffle_is_not_cheap():

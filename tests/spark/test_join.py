@@ -200,7 +200,7 @@ def test_null_safe_and_residual_conditions(skewed, how, condition, case):
     if how == "full" and "residual" in condition:
         assert re.search("a full join keeps .* and the condition is more than an equality of keys", text), text
     elif how in ("inner", case):
-        assert "strategy   salt" in text, text
+        assert re.search("strategy   (salt|broadcast_head): ", text), text
         assert ("\n  residual " in text) == (condition != "null-safe"), text
 
 
@@ -287,13 +287,19 @@ def test_the_salted_plan_of_every_type_of_join(spark, tmp_path, how):
         assert not re.search(r"\brand|Python|Nested|Cartesian", plan)
 
 
+def filled(frame):
+    """Return a cached frame; Spark knows how one lies once it was computed."""
+    frame.count()
+    return frame
+
+
 SHAPES = {
     "grouped": lambda f: f.groupBy("k").agg(F.max("v").alias("v")),
     "repartitioned": lambda f: f.repartition(5, "k"),
     "one file": lambda f: f.coalesce(1),
     "window": lambda f: f.withColumn("v", F.row_number().over(Window.partitionBy("k").orderBy("v"))),
     "joined": lambda f: f.join(f.select("k").distinct(), "k"),
-    "cached": lambda f: f.repartition(8, "k").cache(),
+    "cached": lambda f: filled(f.repartition(8, "k").cache()),
 }
 ALONE = "it splits only what was shuffled for this join alone, and the left side "
 WHY_NOT = {

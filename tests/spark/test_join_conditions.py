@@ -1,0 +1,99 @@
+"""Conditions of `skew_join` whose names mean one thing in a frame alone and another in a join, and casts that fail."""
+
+import pytest
+from pyspark.sql import functions as F
+
+import skewkit
+from skewkit.spark.compat import VERSION
+from skewkit.testing import assert_same_rows
+from tests.helpers import KINDS, conf
+
+
+def check(left, right, on, how, **options):
+    joined = skewkit.skew_join(left, right, on, how, partitions=4, **options)
+    return assert_same_rows(joined, left.join(right, on, how)), skewkit.explain(joined)
+
+
+def posts(spark):
+    return spark.range(3000).selectExpr("if(id % 2 = 0, 0, id % 50) AS k", "id AS v", "concat('u', id % 3) AS author")
+
+
+def users(spark):
+    """One of the columns is named like a function that SQL calls without brackets."""
+    return spark.range(50).selectExpr("id AS j", "concat('u', id % 3) AS user")
+
+
+AUTHOR_IS_USER = {
+    "columns": lambda: [F.col("k") == F.col("j"), F.col("author") == F.col("user")],
+    "sql": lambda: F.expr("k = j AND author = user"),
+    "less than": lambda: F.expr("k = j AND author <= user"),
+    "lambda": lambda: [F.col("k") == F.col("j"), F.exists(F.array("author"), lambda a: a == F.col("user"))],
+}
+
+
+@pytest.mark.every(5)
+@pytest.mark.connect
+@pytest.mark.parametrize("how", KINDS)
+@pytest.mark.parametrize("condition", AUTHOR_IS_USER)
+def test_a_column_named_like_a_function_is_the_column(spark, how, condition):
+    on = AUTHOR_IS_USER[condition]()
+    strategy = "auto" if how == "full" else "salt"
+    assert check(posts(spark), users(spark), on, how, strategy=strategy)[0] > 0
+    mirrored = users(spark).withColumnRenamed("j", "k"), posts(spark).withColumnRenamed("k", "j")
+    assert check(*mirrored, on, how, strategy=strategy)[0] > 0
+
+
+@pytest.mark.connect
+@pytest.mark.parametrize("how", ["inner", "full"])
+def test_a_key_made_of_columns_of_both_frames_is_no_key(spark, how):
+    left = spark.range(3000).selectExpr("'t' AS tenant", "id AS v")
+    right = spark.range(9).selectExpr("'tu' AS full", "'u' AS user", "id AS w")
+    for on in (F.concat(F.col("tenant"), F.col("user")) == F.col("full"), F.expr("concat(tenant, user) = full")):
+        rows, text = check(left, right, on, how)
+        assert rows == 27_000
+        assert "no equality of a left and a right column that can be read" in text
+
+
+@pytest.mark.connect
+@pytest.mark.parametrize("how", ["inner", "left", "semi"])
+def test_a_field_of_a_struct_that_is_named_like_the_other_frame(spark, how):
+    rows = spark.range(3000).selectExpr("if(id % 2 = 0, 0, id % 50) AS k", "id AS v", "struct(id + 1000 AS w) AS b")
+    left, right = rows.alias("a"), spark.range(50).selectExpr("id AS j", "id * 10 AS w").alias("b")
+    on = (F.col("a.k") == F.col("b.j")) & (F.col("a.v") > F.col("b.w"))
+    assert check(left, right, on, how, strategy="salt")[0] > 0
+
+
+@pytest.mark.skipif(
+    VERSION < (4, 0), reason="session variables came with Spark 3.5, DECLARE OR REPLACE for good with 4"
+)
+def test_a_column_named_like_a_session_variable_is_the_column(spark):
+    spark.sql("DECLARE OR REPLACE VARIABLE most BIGINT DEFAULT -1")
+    try:
+        left, right = posts(spark), spark.range(50).selectExpr("id AS j", "9000 AS most")
+        on = [F.col("k") == F.col("j"), F.col("v") < F.col("most")]
+        assert check(left, right, on, "inner", strategy="salt")[0] == 3000
+    finally:
+        spark.sql("DROP TEMPORARY VARIABLE most")
+
+
+@pytest.mark.connect
+def test_conditions_on_one_side_are_still_applied_to_it_first(spark):
+    left, right = posts(spark), users(spark)
+    on = F.expr("k = j AND v % 2 = 1 AND upper(author) LIKE 'U%' AND CAST(v AS string) > '1'")
+    rows, text = check(left, right, on, "inner", strategy="salt")
+    assert rows > 0
+    assert "k: 1,499 rows" in text, "so many left rows have an odd v after 1"
+    assert "residual" not in text
+
+
+@pytest.mark.connect
+@pytest.mark.parametrize("how", ["inner", "left", "right", "semi", "anti"])
+@pytest.mark.parametrize("names", [["a", "b"], ["b", "a"]], ids="".join)
+def test_casts_that_fail_where_another_key_is_null(spark, how, names):
+    """Plain Spark leaves rows with a null key out before it casts the other one, where the join does not keep them."""
+    text = "if(id = 7, 'x', string(if(id % 2 = 0, 0, id % 50))) AS b"
+    texts = spark.range(3000).selectExpr(text, "if(id = 7, NULL, 0) AS a", "id AS v")
+    numbers = spark.range(50).selectExpr("id AS b", "0 AS a", "id AS w")
+    left, right = (texts, numbers) if how in ("inner", "right", "semi") else (numbers, texts)
+    with conf(spark, "spark.sql.ansi.enabled", "true"):
+        check(left, right, names, how, strategy="salt", heavy=[("0", 0) if names[0] == "b" else (0, "0")])
