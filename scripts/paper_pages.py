@@ -1,7 +1,10 @@
 """Write docs/papers/ and docs/figures/ from a folder of `python -m skewkit reproduce all --quick`.
 
-    python -m skewkit reproduce all --quick && python scripts/paper_pages.py reproduced
+    python -m skewkit reproduce all --quick
+    python -m skewkit reproduce consistent-10 consistent-13 posg-4 fish-11 --out full
+    python scripts/paper_pages.py reproduced full
 
+The figures in the second folder, if there is one, are shown at full size.
 Nothing is measured here: the numbers come from the CSV tables, the pictures are drawn from them anew.
 """
 
@@ -21,17 +24,19 @@ SHOWN = (
     *("dkg-optimality", "dkg-modulo", "dkg-buckets"),
     *("posg-4", "posg-5", "posg-10"),
     *("fish-10", "fish-11", "fish-16", "fish-17"),
-    *("wrap-known", "wrap-online"),
+    *("wrap-known", "wrap-online", "wrap-capacities"),
 )
 
 
-def main(folder: Path) -> None:
+def main(folder: Path, larger: Path | None = None) -> None:
     """Write the pages of all papers, and the pictures that they show."""
+    full = {path.stem: path for path in sorted(larger.glob("*.csv"))} if larger else {}
     (DOCS / "papers").mkdir(exist_ok=True)
     (DOCS / "figures").mkdir(exist_ok=True)
     for paper in PAPERS.values():
-        done = {f.name: Done(f, read_table(folder / f"{f.name}.csv"), 0.0) for f in paper.figures}
-        text = page(paper, done, Size.QUICK, 0, "../figures/", SHOWN)
+        tables = {f.name: full.get(f.name, folder / f"{f.name}.csv") for f in paper.figures}
+        done = {f.name: Done(f, read_table(tables[f.name]), 0.0) for f in paper.figures}
+        text = page(paper, done, Size.QUICK, 0, "../figures/", SHOWN, full)
         (DOCS / "papers" / f"{paper.name}.md").write_text(text, encoding="utf-8")
         for figure in paper.figures:
             if figure.name in SHOWN:
@@ -42,4 +47,4 @@ def main(folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1] if len(sys.argv) > 1 else "reproduced"))
+    main(*map(Path, sys.argv[1:] or ["reproduced"]))

@@ -19,12 +19,11 @@ from skewkit.hashing import hash_key, hash_keys
 from skewkit.hashing.keys import Key, Keys
 from skewkit.hashing.mix import Hashes
 from skewkit.partitioners.changing import Changing
-from skewkit.partitioners.checks import Floats, non_negative, real_number, whole_number
+from skewkit.partitioners.checks import HEAVIEST, Floats, non_negative, real_number, whole_number
 
 Routes = npt.NDArray[np.int32]
 P = TypeVar("P", bound="Partitioner")
 
-_HEAVIEST = 1e300  # the greatest weight of a message: sums of many of them are finite
 _BLOCK = 1 << 15  # messages that are hashed and routed together: their arrays stay in the cache
 _ONES = np.ones(_BLOCK)
 
@@ -70,7 +69,7 @@ class Partitioner(Changing, ABC):
             ArgumentError: `weight` is negative, not finite, or above 1e300.
             KeyTypeError: the key has a type that cannot be hashed.
         """
-        weight = real_number("weight", weight, high=_HEAVIEST)
+        weight = real_number("weight", weight, high=HEAVIEST)
         return self._route_one(hash_key(key, self.seed), weight)
 
     def route_many(self, keys: Keys, weights: Sequence[float] | npt.NDArray[Any] | None = None) -> Routes:
@@ -283,7 +282,7 @@ def weights_of(count: int, weights: Sequence[float] | npt.NDArray[Any] | None) -
     """
     if weights is None:
         return np.ones(count)
-    checked = non_negative("weights", weights, high=_HEAVIEST)
+    checked = non_negative("weights", weights, high=HEAVIEST)
     if checked.size != count:
         raise ArgumentError(f"found {count} keys and {checked.size} weights; expected one weight per key")
     return checked

@@ -18,6 +18,10 @@ def choice_text(choice: Choice) -> str:
     counted = choice.profile is None or not choice.profile.named
     if choice.plan is not None and choice.strategy != "native":
         lines += _plan_lines(choice, counted=counted)
+        if choice.join is not None and choice.join.rules.residual:
+            lines.append(
+                "  residual   the rest of the condition is compared with each pair of rows, as plain Spark does"
+            )
         lines += [f"  note       {note}" for note in _placeholders(choice)]
     lines += [f"  note       {note}" for note in choice.notes]
     labels = ("profile", "") if choice.other is None else ("left", "right")
@@ -70,8 +74,6 @@ def _plan_lines(choice: Choice, *, counted: bool) -> list[str]:
         lines.append(f"  nulls      match nothing, so they are spread over {len(plan.spread)} partitions")
     if choice.join is not None and choice.strategy == "salt" and choice.join.grids:
         lines += _grid_lines(choice.join, counted=counted)
-    if choice.join is not None and choice.join.rules.residual:
-        lines.append("  residual   the rest of the condition is compared with each pair of rows, as plain Spark does")
     return lines
 
 

@@ -22,7 +22,15 @@ PAPER = Paper(
         "are the thresholds of its utilisation: 0.9 and 1.0 (`lower`, `upper`). Utilisation is the messages to do in "
         "the slot, those that waited when it began among them, over what the worker could have done; the paper's "
         "simulations take those assigned over the capacity.",
-        "A worker keeps its last virtual worker, busy or not: without any it would hear nothing, and say nothing.",
+        "A worker keeps its last virtual worker, busy or not: without any it would hear nothing, and say nothing. So "
+        "a busy worker with one leaves its queue.",
+        "Which virtual worker moves is not said: the one that its worker has had for longest. A worker that signals "
+        "leaves the other queue, where it may still stand.",
+        "Keys are hashed to virtual workers, which are not points of a circle; where PoRC hashes a key with the salts "
+        "1, 2, ..., the salts step a seeded 64-bit mixer. The mean that a load may exceed by epsilon has the message "
+        "in it that is being assigned, in PoRC and in CH.",
+        "Partial results are put together by nobody here: `Trace.aggregated` counts what that would send, and no "
+        "figure has it.",
         "Sources do not probe: Section VI also has them prefer workers that have not reported, or not for long; here "
         "work moves by the pairing of Section V alone.",
     ),

@@ -168,8 +168,12 @@ PAPER = Paper(
     "possible. Medians of 10 draws of the hash functions (20 in full). The DEBS 2013 trace is not at hand. With "
     "--quick the changes are 20 even cuts out of the whole history.",
     departures=(
-        "Buckets that were empty while learning are planned with what is to be expected of them; by the "
-        "letter (`literal=True`) all of them go to one instance.",
+        "Buckets are planned with what is to be expected of them: what was seen, shrunk towards the mean by as much as "
+        "their spread looks like chance, so that one that was empty while learning gets its part. By the letter "
+        "(`literal=True`) they are planned with what was seen, and all empty ones go to one instance. What has no "
+        "weight at all is dealt out in turns.",
+        "While learning, a message goes with its bucket, and buckets are dealt out evenly, as with modulo hashing.",
+        "The hash functions, 2-universal in the paper, are draws of a seeded 64-bit mixer.",
         "How long to learn is not said: 100 messages per instance, 1,000 at least (`learning`).",
         "Several sources learn each from its own messages, until all together have seen as many; then one plan is "
         "made of what all have seen, so that the mapping is global. The paper has one stream.",

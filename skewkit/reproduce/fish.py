@@ -103,6 +103,12 @@ PAPER = Paper(
         "P_w is the mean over about the last 32 reports of a worker; before the first report it is the "
         "number of workers present, which have just enough to do at one message per unit of time.",
         "When workers come or go, theta stays 1 / (4 workers), of those present, where none is asked for.",
+        "The interval T, 10 seconds in the paper, is 10 units of time (`interval`); where nobody tells the time, a "
+        "message takes one.",
+        "How the ranks of the time-evolving stream change is lost in the text at hand: here they are reversed, once "
+        "per stream, where the paper has several turns. One draw of the hash functions; the paper takes means of ten.",
+        "M_k, the most workers that a key has had while it was hot, is kept for good, as in Algorithm 2: memory grows "
+        "with the keys that ever were hot.",
     ),
     figures=(
         Figure(

@@ -54,6 +54,7 @@ def page(
     seed: int,
     pictures: str = "",
     shown: Collection[str] | None = None,
+    full: Collection[str] = (),
 ) -> str:
     """Return a page in Markdown: every figure that was measured, the paper's claims beside what was found.
 
@@ -64,6 +65,7 @@ def page(
         seed: the seed of the run.
         pictures: folder of the pictures as seen from the page, with a slash at its end.
         shown: names of the figures whose pictures are there; None for all.
+        full: names of the figures of which more was measured: all that the figure asks for.
     """
     mode = " --quick" if size is Size.QUICK else ""
     command = f"python -m skewkit reproduce {paper.name}{mode}" + (f" --seed {seed}" if seed else "")
@@ -81,6 +83,8 @@ def page(
             continue
         rows = done[figure.name].rows
         lines += [f"## `{figure.name}`: {figure.title}", "", figure.setting, ""]
+        if figure.name in full:
+            lines += [f"Measured at full size, by `python -m skewkit reproduce {figure.name}`.", ""]
         streams = dict.fromkeys(str(row["stream"]) for row in rows if "stream" in row)
         if streams:
             lines += [f"Streams: {', '.join(streams)}.", ""]

@@ -21,7 +21,7 @@ SCHEMES = {
     "power_of_two": ("PoTC", "#d6a11e"),
     "random_choices": ("PoRC", "#7d5ba6"),
     "bounded_hash": ("CH", "#e07b39"),
-    "consistent": ("CG", "#2f9e6e"),
+    "consistent": ("CG", "#8a5a44"),
     "dkg": ("DKG", "#3a6ea5"),
     "round-robin": ("Round-Robin", "#8c8c8c"),
     "posg": ("POSG", "#3a6ea5"),
@@ -30,6 +30,8 @@ SCHEMES = {
     "fish": ("FISH", "#7d5ba6"),
     "fish, margin": ("FISH, margin = 2", "#17a2b8"),
     "wrap": ("wrap", "#e6399b"),
+    "wrap, told": ("wrap, told", "#e6399b"),
+    "wrap, learns": ("wrap, learns", "#f08fc3"),
 }
 COLOURS = ("#3a6ea5", "#c8442d", "#2f9e6e", "#d6a11e", "#7d5ba6", "#e07b39", "#8c8c8c", "#000000", "#17a2b8")
 MARKERS = "osD^vPX*<>"
@@ -112,7 +114,9 @@ def _panel(ax: Any, plot: Plot, axis: Axis, rows: Rows, series: list[Cell]) -> N
         label, colour = _style(plot.series, name, number)
         heights = [float(row[axis.column]) for row in mine]
         if plot.kind == "line":
-            _line(ax, plot, axis, mine, label, colour, MARKERS[number % len(MARKERS)])
+            # Later lines are thinner, so that one below another can be seen.
+            width = 1.2 + 2.0 * (len(series) - 1 - number) / len(series)
+            _line(ax, plot, axis, mine, label, colour, MARKERS[number % len(MARKERS)], width)
         elif plot.kind == "stack":
             ax.bar(range(len(mine)), heights, bottom=base, label=label, color=colour)
             base = [low + height for low, height in zip(base, heights, strict=True)]
@@ -122,6 +126,9 @@ def _panel(ax: Any, plot: Plot, axis: Axis, rows: Rows, series: list[Cell]) -> N
             shift = (number - (len(series) - 1) / 2) * width
             centres = [place + shift for place in places]
             ax.bar(centres, heights, width, label=label, color=colour)
+            for centre, height in zip(centres, heights, strict=True):
+                if height == 0.0:  # no bar: not to be taken for one that was not measured
+                    ax.annotate("0", (centre, 0.0), ha="center", va="bottom", fontsize=6, color=colour)
             if axis.low:
                 ends = [[float(row[column]) for row in mine] for column in (axis.low, axis.high)]
                 ax.vlines(centres, *ends, color="#333333", linewidth=1.0)
@@ -143,11 +150,11 @@ def _panel(ax: Any, plot: Plot, axis: Axis, rows: Rows, series: list[Cell]) -> N
         ax.spines[side].set_visible(False)
 
 
-def _line(ax: Any, plot: Plot, axis: Axis, rows: Rows, label: str, colour: str, marker: str) -> None:
+def _line(ax: Any, plot: Plot, axis: Axis, rows: Rows, label: str, colour: str, marker: str, width: float) -> None:
     x = [float(row[plot.x.column]) for row in rows]
     y = [float(row[axis.column]) for row in rows]
     few = len(x) <= 40
-    ax.plot(x, y, label=label, color=colour, marker=marker if few else None, markersize=4, linewidth=1.4)
+    ax.plot(x, y, label=label, color=colour, marker=marker if few else None, markersize=2.5 + width, linewidth=width)
     if axis.low:
         low, high = ([float(row[column]) for row in rows] for column in (axis.low, axis.high))
         ax.fill_between(x, low, high, color=colour, alpha=0.15, linewidth=0)

@@ -13,6 +13,9 @@ from skewkit.errors import ArgumentError, ArgumentTypeError, nearest
 
 Floats = npt.NDArray[np.float64]
 
+HEAVIEST = 1e300
+"""The greatest weight of a message: sums of many of them are finite."""
+
 
 def whole_number(name: str, value: Any, least: int | None = 1) -> int:
     """Return `value` as an int of at least `least`; any integer if that is None.
@@ -135,7 +138,7 @@ def keys_and_weights(
 
     Raises:
         ArgumentTypeError: `keys` is no sequence of keys, or a weight is no number.
-        ArgumentError: a weight is negative or not finite, or there are not as many weights as keys.
+        ArgumentError: a weight is negative, not finite or above 1e300, or there are not as many weights as keys.
 
     >>> keys_and_weights(np.array([3, 4]), [1, 2])
     ([3, 4], array([1., 2.]))
@@ -143,7 +146,7 @@ def keys_and_weights(
     listed = keys.tolist() if isinstance(keys, np.ndarray) else keys
     if not isinstance(listed, Sequence):
         raise ArgumentTypeError(f"keys is {keys!r}; expected a sequence or an array of keys")
-    checked = None if weights is None else non_negative("weights", weights)
+    checked = None if weights is None else non_negative("weights", weights, high=HEAVIEST)
     if checked is not None and checked.size != len(listed):
         raise ArgumentError(f"found {len(listed)} keys and {checked.size} weights; expected one per key")
     return listed, checked

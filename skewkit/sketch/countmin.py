@@ -18,7 +18,7 @@ from skewkit.errors import ArgumentError, ArgumentTypeError
 from skewkit.hashing import hash_keys
 from skewkit.hashing.keys import Key, Keys
 from skewkit.hashing.mix import GOLDEN, mix
-from skewkit.sketch.checks import Floats, non_negative, real_number, whole_number
+from skewkit.sketch.checks import HEAVIEST, Floats, non_negative, real_number, whole_number
 
 _HALF = np.uint64(32)
 _LOWER = np.uint64(0xFFFF_FFFF)
@@ -80,7 +80,7 @@ class CountMin:
         """Count `weight` for `key` and return high(key) afterwards.
 
         Raises:
-            ArgumentError: `weight` is negative or not finite.
+            ArgumentError: `weight` is negative, not finite or above 1e300.
         """
         self.add_many([key], [weight])
         return self.high(key)
@@ -89,10 +89,10 @@ class CountMin:
         """Count many keys.
 
         Raises:
-            ArgumentError: a weight is negative or not finite, or there are not as many weights as keys.
+            ArgumentError: a weight is negative, not finite or above 1e300, or there are not as many weights as keys.
         """
         slots = self.slots(keys)
-        amounts = np.ones(slots.shape[1]) if weights is None else non_negative("weights", weights)
+        amounts = np.ones(slots.shape[1]) if weights is None else non_negative("weights", weights, high=HEAVIEST)
         if amounts.size != slots.shape[1]:
             found = f"found {slots.shape[1]} keys and {amounts.size} weights"
             raise ArgumentError(f"{found}; expected one per key")

@@ -7,7 +7,6 @@ Bounds", TODS 2010 (weights, merging).
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Hashable, Iterator, Sequence
 from heapq import heapify, heappush, heapreplace
 from typing import Any, NamedTuple
@@ -15,9 +14,7 @@ from typing import Any, NamedTuple
 import numpy.typing as npt
 
 from skewkit.errors import ArgumentError, ArgumentTypeError, KeyTypeError
-from skewkit.sketch.checks import keys_and_weights, real_number, whole_number
-
-_GREATEST = sys.float_info.max
+from skewkit.sketch.checks import HEAVIEST, keys_and_weights, real_number, whole_number
 
 
 class Counter(NamedTuple):
@@ -70,16 +67,16 @@ class SpaceSaving:
         """Count `weight` for `key` and return low(key) afterwards.
 
         Raises:
-            ArgumentError: `weight` is negative or not finite.
+            ArgumentError: `weight` is negative, not finite or above 1e300.
             ArgumentTypeError: `weight` is not a number.
             KeyTypeError: `key` cannot be hashed.
         """
         try:
-            fine = 0.0 <= weight <= _GREATEST
+            fine = 0.0 <= weight <= HEAVIEST
         except TypeError as error:
             raise ArgumentTypeError(f"weight is {weight!r}; expected a number") from error
         if not fine:
-            raise ArgumentError(f"weight is {weight!r}; expected a finite number, zero or more")
+            raise ArgumentError(f"weight is {weight!r}; expected a number from 0 to {HEAVIEST:g}")
         try:
             count = self._high.get(key)
         except TypeError as error:
@@ -121,7 +118,7 @@ class SpaceSaving:
         """Count many keys in their order: the same state as one `add` after the other.
 
         Raises:
-            ArgumentError: a weight is negative or not finite, or there are not as many weights as keys.
+            ArgumentError: a weight is negative, not finite or above 1e300, or there are not as many weights as keys.
             ArgumentTypeError: `keys` is no sequence of keys, or a weight is no number.
         """
         listed, checked = keys_and_weights(keys, weights)

@@ -113,6 +113,30 @@ def test_compiled_is_plain_is_one_by_one(name, stream, amounts, workers, cuts, w
         assert state(other) == state(one)
 
 
+OPTIONS = {
+    "d_choices, each time": {"refresh": 0.0, "capacity": 9},
+    "d_choices, fixed": {"d": 3, "capacity": 9},
+    "dkg, literal": {"literal": True, "learning": 30, "mu": 3},
+    "wrap, tolerant": {"epsilon": 0.1, "first": 25},
+    "wrap, unequal": {"capacities": (1, 2, 3, 4, 5, 6, 7), "first": 25},
+    "random_choices, wide": {"epsilon": 0.5},
+    "fish, no ring": {"points": 0, "epoch": 20},
+}
+
+
+@pytest.mark.parametrize("case", OPTIONS)
+@some
+@given(stream=keys, amounts=st.one_of(st.none(), weights))
+def test_options_too(case, stream, amounts):
+    amounts = None if amounts is None else amounts[: len(stream)]
+    one, plain, fast = (PARTITIONERS[case.split(",")[0]](workers=7, seed=1, **OPTIONS[case]) for _ in range(3))
+    expected = [one.route(key, 1.0 if amounts is None else amounts[i]) for i, key in enumerate(stream)]
+    for p, use in ((plain, False), (fast, True)):
+        with compiled.forced(use):
+            assert p.route_many(np.array(stream), amounts).tolist() == expected
+        assert state(p) == state(one)
+
+
 @every_scheme
 @pytest.mark.parametrize("z", [0.5, 1.4])
 def test_long_streams(name, z):

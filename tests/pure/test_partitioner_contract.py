@@ -131,10 +131,11 @@ def test_choices_hold_on_a_long_stream(name):
     routes = p.route_many(stream[13_000:23_000])
     after = {key: p.choices(key) for key in range(3000)}
     assert p.plans == plans
-    for key in range(100):
-        used = set(routes[stream[13_000:23_000] == key].tolist())
-        # A key at the threshold of the head may join it on the way.
-        assert len(used) <= max(before[key], after[key]) or before[key] == 2
+    used = {key: len(set(routes[stream[13_000:23_000] == key].tolist())) for key in range(3000)}
+    more = {key for key, workers in used.items() if workers > max(before[key], after[key])}
+    # A key at the threshold of the head may join it on the way, and leave it again.
+    assert all(before[key] == after[key] == 2 for key in more)
+    assert len(more) <= 5, more
 
 
 @every_scheme

@@ -40,6 +40,17 @@ def test_d_choices_computes_d_as_often_as_refresh_says():
     assert np.mean(routes[0] == routes[1]) < 1.0
 
 
+@pytest.mark.parametrize(("workers", "z"), [(5, 1.4), (5, 2.0), (10, 2.0)])
+def test_d_choices_is_w_choices_where_equation_3_asks_for_all_workers(workers, z):
+    """Not so many hashed candidates, of which some are the same worker, but all workers."""
+    stream = streams.zipf(50_000, 10_000, z, seed=3)
+    w = PARTITIONERS["w_choices"](workers=workers, seed=1).route_many(stream)
+    for options in ({}, {"d": workers}, {"d": workers + 3}):
+        d = PARTITIONERS["d_choices"](workers=workers, seed=1, **options)
+        assert np.array_equal(d.route_many(stream), w)
+        assert d.choices(0) == workers
+
+
 @pytest.mark.parametrize("z", [0.6, 1.0, 1.4, 2.0])
 def test_w_choices_balances_any_skew(z):
     stream = streams.zipf(200_000, 10_000, z, seed=3)

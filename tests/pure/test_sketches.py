@@ -69,6 +69,51 @@ def test_merged_spacesaving_bounds_the_union(one, two, three, counters, other):
 
 
 @relaxed
+@given(st.lists(messages, min_size=2, max_size=4), st.integers(1, 20), st.randoms())
+def test_sketches_merge_in_any_order(parts, counters, random):
+    sketches, matrices = [], []
+    for part in parts:
+        sketches.append(spacesaving(part, counters))
+        matrices.append(CountMin(8, 3))
+        matrices[-1].add_many([key for key, _ in part] or [0], [weight for _, weight in part] or [0.0])
+    cells = sum(matrix.cells for matrix in matrices)
+    while len(sketches) > 1:
+        one, other = random.sample(range(len(sketches)), 2)
+        for found in (sketches, matrices):
+            a, b = found[one], found[other]
+            found[:] = [sketch for sketch in found if sketch is not a and sketch is not b] + [a.merge(b)]
+    check_bounds(sketches[0], exact(*parts))
+    assert np.array_equal(matrices[0].cells, cells)
+
+
+awkward = st.one_of(st.floats(0, 1e-300), st.floats(0, 10), st.floats(0, 1e300), st.just(0.1))
+
+
+@relaxed
+@given(st.lists(st.tuples(st.integers(0, 15), awkward), max_size=80), st.integers(1, 20))
+def test_fractional_and_huge_weights_keep_the_bounds_up_to_rounding(stream, counters):
+    """Sums of floats are right up to rounding, which is relative to all weight."""
+    sketch, matrix = spacesaving(stream, counters), CountMin(8, 3)
+    matrix.add_many([key for key, _ in stream] or [0], [weight for _, weight in stream] or [0.0])
+    total = math.fsum(weight for _, weight in stream)
+    assert math.isfinite(sketch.total)
+    for key in PROBES:
+        true = math.fsum(weight for own, weight in stream if own == key)
+        assert sketch.low(key) <= true + 1e-12 * total
+        assert true - 1e-12 * total <= sketch.high(key) <= sketch.low(key) + sketch.floor + 1e-12 * total
+        assert true - 1e-12 * total <= matrix.high(key)
+
+
+@pytest.mark.parametrize("weight", [-1.0, math.nan, math.inf, 1.7e308, 10**400])
+def test_weights_whose_sums_are_no_numbers_are_refused(weight):
+    for sketch in (SpaceSaving(3), CountMin(8, 3), Decayed(SpaceSaving(3), epoch=5, alpha=0.5)):
+        for call in (lambda s=sketch: s.add(1, weight), lambda s=sketch: s.add_many([1], [weight])):
+            with pytest.raises(ArgumentError, match="weight"):
+                call()
+        assert sketch.total == 0.0
+
+
+@relaxed
 @given(messages, messages)
 def test_merge_is_the_union_where_nothing_was_dropped(one, two):
     merged = spacesaving(one, 16).merge(spacesaving(two, 16))
