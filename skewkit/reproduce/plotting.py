@@ -134,7 +134,8 @@ def _panel(ax: Any, plot: Plot, axis: Axis, rows: Rows, series: list[Cell]) -> N
                 ax.vlines(centres, *ends, color="#333333", linewidth=1.0)
     if plot.kind != "line":
         names = [_tick(plot.x.column, tick) for tick in ticks]
-        slanted = {"rotation": 30, "ha": "right", "rotation_mode": "anchor"} if max(map(len, names)) > 6 else {}
+        steep = 30 if len(names) <= 6 else 50
+        slanted = {"rotation": steep, "ha": "right", "rotation_mode": "anchor"} if max(map(len, names)) > 6 else {}
         ax.set_xticks(range(len(ticks)), names, **slanted)
     if plot.x.log and plot.kind == "line":
         ax.set_xscale("log")

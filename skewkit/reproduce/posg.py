@@ -172,7 +172,7 @@ PAPER = Paper(
             "distribution",
             _SLOW
             + " It takes longest with Zipf-1.5 and 2, and least from Zipf-2.5 on, which leaves a gain. With uniform "
-            "keys every column mixes many items, so there is little to learn: the cure then loses to Round-Robin.",
+            "keys every column mixes many items, so there is little to learn: some streams lose by the cure.",
         ),
         _figure(
             5,
