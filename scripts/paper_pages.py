@@ -1,7 +1,7 @@
 """Write docs/papers/ and docs/figures/ from a folder of `python -m skewkit reproduce all --quick`.
 
     python -m skewkit reproduce all --quick
-    python -m skewkit reproduce consistent-10 consistent-13 posg-4 fish-11 --out full
+    python -m skewkit reproduce consistent-10 consistent-13 posg-4 fish-10 fish-11 --out full
     python scripts/paper_pages.py reproduced full
 
 The figures in the second folder, if there is one, are shown at full size.
