@@ -24,16 +24,26 @@ def has_some_of(other: DataFrame, column: Column, *, referred: bool = True) -> b
     >>> upper = base.select("b", (base["a"] + 1).alias("c"))
     >>> has_some_of(base, base["b"] < upper["c"]), has_some_of(base, upper["c"] + 1)
     (True, False)
-    >>> has_some_of(spark.range(1).selectExpr("id AS user"), F.concat("a", "user"))
-    True
+    >>> users = spark.range(1).selectExpr("id AS user")
+    >>> has_some_of(users, F.concat("a", "user")), has_some_of(users, F.expr("a > current_date"))
+    (True, False)
     """
     if _NAMED.fullmatch(str(column)):
         return False  # one column, of which the caller has asked already
     names = names_of(column)
-    if names is None or any(resolves(other, each) for each in names):
+    if names is None or any(_is_of(other, each) for each in {str(each): each for each in names}.values()):
         return True
     found = references(column) if referred else []
     return found is None or any(resolves(other, each) for each in found)
+
+
+def _is_of(other: DataFrame, name: Column) -> bool:
+    """Return whether a frame has a column, or a field of one, by this name, and not just a function or a variable."""
+    if not resolves(other, name):
+        return False
+    nothing = other.sparkSession.range(0).toDF("skewkit's own")
+    bare = str(name)[len("Column<'") : -len("'>")].strip("`").lower()
+    return "." in bare or not resolves(nothing, name) or bare in {column.lower() for column in other.columns}
 
 
 def is_ambiguous_later(left: DataFrame, right: DataFrame, condition: Column) -> bool:

@@ -62,6 +62,8 @@ def names_in(source: str) -> list[str] | None:
     ['a.k', '`my b`.C', 'AND', 'author', 'user']
     >>> names_in("CAST(a.ts AS date) > date '2024-01-01'"), names_in("struct(a.*)"), names_in("a -- why")
     (['a.ts'], None, None)
+    >>> names_in("concat(a, identifier('user'))"), names_in("a.k + 1st_col")
+    (None, None)
     """
     try:
         tokens = _readable(source)
@@ -70,7 +72,10 @@ def names_in(source: str) -> list[str] | None:
     found, at = [], 0
     while at < len(tokens):
         token, before = tokens[at], tokens[at - 1].word if at else ""
-        if (token.word == "*" and before in ("", "(", ",", ".")) or not token.word[0].isascii():
+        star = token.word == "*" and before in ("", "(", ",", ".")
+        # `1st_col` is a name that the tokens cut in two.
+        cut = token.kind == "number" and _is_name(tokens, at + 1) and tokens[at + 1].start == token.end
+        if star or cut or token.word == "identifier" or not token.word[0].isascii():
             return None
         parts = [token]
         while _is_name(tokens, at + 2) and tokens[at + 1].word == ".":

@@ -77,6 +77,16 @@ def test_a_column_named_like_a_session_variable_is_the_column(spark):
 
 
 @pytest.mark.connect
+def test_a_function_without_brackets_is_of_no_side(spark):
+    left = spark.range(3000).selectExpr("date_sub(current_date, int(id % 3)) AS day", "id AS v")
+    right = spark.range(3).selectExpr("int(id) AS days", "id AS w")
+    on = F.expr("datediff(current_date, day) = days AND day <= current_date")
+    rows, text = check(left, right, on, "inner", strategy="salt")
+    assert rows == 3000
+    assert "residual" not in text, text
+
+
+@pytest.mark.connect
 def test_conditions_on_one_side_are_still_applied_to_it_first(spark):
     left, right = posts(spark), users(spark)
     on = F.expr("k = j AND v % 2 = 1 AND upper(author) LIKE 'U%' AND CAST(v AS string) > '1'")
