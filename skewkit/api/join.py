@@ -156,8 +156,9 @@ def skew_join(
     left, right, keys = without_hopeless_rows(left, right, keys, kind)
     sides = Sides(Seen(left), Seen(right), keys, trusted=strategy != "auto")
     rules = sides.rules(kind, residual=keys.residual is not None)
-    # Where every hot key stays whole, there may still be null keys to be spread.
-    if rules.closed and (strategy != "auto" or heavy is not None or not sides.may_be_free):
+    # Where a residual condition keeps every hot key whole, there may still be null keys to be spread.
+    nulls = rules.residual and strategy == "auto" and heavy is None and sides.may_be_free and not sides.unsafe
+    if rules.closed and not nulls:
         return joined(native, _left_to_spark(title, strategy, sides.closed_reason(kind, residual=rules.residual)))
     if strategy == "broadcast_head":
         sides.check_broadcast(kind)
