@@ -68,19 +68,21 @@ def broadcast_head(
 ) -> DataFrame:
     """Return the join in two branches: hot rows of one side to a broadcast of the other's, the rest by a shuffle.
 
-    Rows of the hot side whose null matches nothing go with the hot ones, past the shuffle, where they are kept at
-    all: else both sides have one filter, which Spark would infer from one for the other anyway. The rest is level,
-    so its partitions are made here and are not coalesced: small hash tables stay in the cache.
+    Rows whose null matches nothing are left out first, as Spark does, which then casts no key of theirs. Where the
+    join keeps them, those of the hot side go with the hot ones, past the shuffle. The rest is level, so its
+    partitions are made here and are not coalesced: small hash tables stay in the cache.
     """
     names = Names(left, right)
     how, hot_side = plan.rules.how, head.side
-    frames = {"left": (left, keys.left), "right": (right, keys.right)}
+    frames: dict[Side, tuple[DataFrame, Keys]] = {"left": (left, keys.left), "right": (right, keys.right)}
     hot_rows: dict[str, DataFrame] = {}
     rest: dict[str, DataFrame] = {}
     for side, (frame, side_keys) in frames.items():
+        unmatched = keys.unmatched(side_keys)
+        if unmatched is not None and not _stays(how, side):
+            frame, unmatched = frame.where(~unmatched), None
         found = with_heavy_index(frame, side_keys, head.keys, names)
         hot = F.col(names("heavy")) >= 0
-        unmatched = keys.unmatched(side_keys) if plan.rules.keeps(hot_side) else None
         if side == hot_side and unmatched is not None:
             hot = hot | unmatched
         hot_rows[side] = without(found.where(hot), names("hash"), names("heavy"))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from itertools import groupby
+from itertools import groupby, pairwise
 
 from skewkit.spark.keys import quoted
 from skewkit.spark.sqltext import NotUnderstood, Token, Tokens, closing, deeper, text_of, tokens_of
@@ -13,9 +13,7 @@ _EQUAL = {"=": "=", "==": "=", "<=>": "<=>"}
 _PREDICATE = re.compile(
     "and|or|as|not|in|i?like|rlike|regexp|is|between|exists|any|some|all|escape|similar|select|->|[?:]"
 )
-_TYPED = ("date", "timestamp", "timestamp_ntz", "timestamp_ltz", "time", "interval")
-"""Words that make a text after them a literal."""
-_UNREADABLE = ("\\", "/*", "--")
+_UNREADABLE = ("\\'", '\\"', "/*", "--")
 """Where these stand, a text may end elsewhere than the tokens say."""
 
 
@@ -56,12 +54,14 @@ def equality_of(source: str) -> tuple[str, str, str] | None:
 
 
 def names_in(source: str) -> list[str] | None:
-    """Return the names that a SQL text may read columns by, some words more, or None where it may read others.
+    r"""Return the names that a SQL text may read columns by, some words more, or None where it may read others.
 
     >>> names_in("a.k + 1 = upper(`my b`.C[0].d) AND author = user")
-    ['a.k', '`my b`.C', 'AND', 'author', 'user']
-    >>> names_in("CAST(a.ts AS date) > date '2024-01-01'"), names_in("struct(a.*)"), names_in("a -- why")
-    (['a.ts'], None, None)
+    ['a.k', '`my b`.C', 'author', 'user']
+    >>> names_in("CASE WHEN CAST(a.ts AS date) > date '2024-01-01' THEN (b) + INTERVAL 1 DAY END")
+    ['WHEN', 'a.ts', 'b', 'INTERVAL']
+    >>> names_in(r"a RLIKE '\d+'"), names_in("struct(a.*)"), names_in("a -- why")
+    (['a'], None, None)
     >>> names_in("concat(a, identifier('user'))"), names_in("a.k + 1st_col")
     (None, None)
     """
@@ -69,7 +69,7 @@ def names_in(source: str) -> list[str] | None:
         tokens = _readable(source)
     except NotUnderstood:
         return None
-    found, at = [], 0
+    found, at, no_names = [], 0, _no_names(tokens)
     while at < len(tokens):
         token, before = tokens[at], tokens[at - 1].word if at else ""
         star = token.word == "*" and before in ("", "(", ",", ".")
@@ -82,11 +82,24 @@ def names_in(source: str) -> list[str] | None:
             at += 2
             parts.append(tokens[at])
         at += 1
-        called = at < len(tokens) and tokens[at].word == "("
-        typed = token.word in _TYPED and at < len(tokens) and tokens[at].kind == "text"
-        if _is_name([token], 0) and not (called or typed or before in (".", "as", "::") or token.word == "as"):
+        # A word before a bracket is called, and one before a text is a keyword, or says what the text is.
+        called = at < len(tokens) and tokens[at].word[0] in "('"
+        if _is_name([token], 0) and not (called or before in (".", "as", "::") or token in no_names):
             found.append(".".join(_name(source, part) for part in parts))
     return found
+
+
+def _no_names(tokens: Tokens) -> set[Token]:
+    """Return words that are no columns: AS, those behind an operand, and CASE and END where they pair up."""
+    found = {token for token in tokens if token.word == "as"}
+    for before, token in pairwise(tokens):
+        operand = before.kind in ("number", "text", "quoted") or before.word in (")", "]")
+        if operand and token.kind == "word":
+            found.add(token)
+    bare = [token for i, token in enumerate(tokens) if i == 0 or tokens[i - 1].word != "."]
+    cases, ends = ([token for token in bare if token.word == word] for word in ("case", "end"))
+    whens = [before for before, token in pairwise(tokens) if (before.word, token.word) == ("case", "when")]
+    return found.union(cases, ends) if len(cases) == len(ends) == len(whens) else found
 
 
 def _is_name(tokens: Tokens, at: int) -> bool:

@@ -105,5 +105,28 @@ def test_casts_that_fail_where_another_key_is_null(spark, how, names):
     texts = spark.range(3000).selectExpr(text, "if(id = 7, NULL, 0) AS a", "id AS v")
     numbers = spark.range(50).selectExpr("id AS b", "0 AS a", "id AS w")
     left, right = (texts, numbers) if how in ("inner", "right", "semi") else (numbers, texts)
+    heavy = [("0", 0) if names[0] == "b" else (0, "0")]
     with conf(spark, "spark.sql.ansi.enabled", "true"):
-        check(left, right, names, how, strategy="salt", heavy=[("0", 0) if names[0] == "b" else (0, "0")])
+        # A broadcast of the right side's hot rows: a profile of that side casts what it holds.
+        for strategy in ("salt", "broadcast_head") if how in ("inner", "semi") else ("salt",):
+            check(left, right, names, how, strategy=strategy, heavy=heavy)
+
+
+@pytest.mark.connect
+@pytest.mark.parametrize(
+    "condition",
+    [
+        "k = j AND CASE WHEN author LIKE 'u%' THEN (v) WHEN v > 1 THEN 0 END >= 0",
+        r"k = j AND author RLIKE 'u\\d' AND w >= 0",
+        "k = j AND timestamp_seconds(v) < timestamp_seconds(w) + INTERVAL 1 DAY",
+    ],
+    ids=["case", "backslash", "interval"],
+)
+def test_words_that_are_no_columns_though_a_column_has_their_name(spark, condition):
+    """Both frames have columns named `end`, `day` and `d`, so that the condition would be Spark's if it read one."""
+    left = posts(spark).selectExpr("*", "v AS end", "v AS day", "v AS d")
+    right = spark.range(50).selectExpr("id AS j", "id AS w", "id AS end", "id AS day", "id AS d")
+    rows, text = check(left, right, F.expr(condition), "inner", strategy="salt")
+    assert rows > 0
+    assert "strategy   salt" in text, text
+    assert ("residual" in text) == ("timestamp" in condition), text
