@@ -1,4 +1,4 @@
-"""Joins that adaptive execution never splits, and both sides hot: AQE against `salt`, or `auto` where that would not salt."""
+"""Joins that adaptive execution never splits, and both sides hot: AQE against `salt`, or `auto` if that is native."""
 
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
