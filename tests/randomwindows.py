@@ -98,6 +98,7 @@ def _frame(r: random.Random) -> tuple[str, int, int] | None:
         return None
     near = sorted(r.choice([0, 1, 2, 5, 30, 200]) * r.choice([-1, 1]) for _ in range(2))
     bounds = [(LOW, 0), (0, HIGH), (LOW, HIGH), (LOW, near[1]), (near[0], HIGH), tuple(near), tuple(near), tuple(near)]
+    bounds += [(LOW, -1), (1, HIGH)]
     return (r.choice(["rowsBetween", "rangeBetween"]), *r.choice(bounds))
 
 

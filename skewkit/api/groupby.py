@@ -103,8 +103,8 @@ class SkewGroupedData:
     def agg(self, *exprs: Any, merge: Mapping[Any, Callable[..., Any]] | None = None) -> DataFrame:
         """Return one row per key with the aggregates, given as `GroupedData.agg` takes them.
 
-        * The rows, names and types are those of plain Spark. Where its order is not fixed (`collect_list`), ours
-          is not either.
+        * The rows, names and types are those of plain Spark. Where its result is not fixed (the order of
+          `collect_list`, which of several values that are as frequent `mode` takes), ours is not either.
         * `collect_set`, `mode`, `median` and `percentile` are computed in parts for hot keys; every other aggregate of
           Spark beside them is computed as Spark does it (`skewkit.spark.splits` says how, function by function),
           inside expressions and with DISTINCT or FILTER, too. Lists (`collect_list`, `listagg`) alone are cut only
@@ -174,9 +174,11 @@ class SkewGroupedData:
         * With `merge`, `func` runs on sub-groups of a hot key, and `merge` on one frame that holds what it returned
           for them, without those that were empty: once per hot key, be there one sub-group or many. It must return
           what `func` on the whole group would have returned. Where no sub-group has a result, the key has none.
-        * A sub-group has at most `spark.skewkit.groupRows` rows and about `spark.skewkit.groupBytes` bytes (as
-          Arrow data; pandas may take several times as many). Nothing holds a hot group as a whole, and a group that
-          may be hot, with 1/(5n) of the rows or more, is cut from `groupRows` rows on even where the load is level.
+        * A sub-group has at most `spark.skewkit.groupRows` rows and, but for a single row that is larger, at most
+          `spark.skewkit.groupBytes` bytes (as Arrow data; pandas may take several times as many). They are cut from
+          Spark's own batches, whose size `spark.sql.execution.arrow.*` bounds. Nothing holds a hot group as a whole,
+          and a group that may be hot, with 1/(5n) of the rows or more, is cut from `groupRows` rows on even where the
+          load is level.
           With `order_by`, rows that tie are in one sub-group, which is larger where many do: order by what tells rows
           apart.
         * Groups that are not hot go through `func` alone, just as under plain Spark. Which keys are hot follows from
@@ -241,7 +243,10 @@ class SkewGroupedData:
         return self._group.df.groupBy(*self._group.keys.columns).pivot(pivot_col, values)
 
     def cogroup(self, other: SkewGroupedData) -> SkewCogroupedData:
-        """Pair the groups of two frames by key, for `applyInPandas`; the keys pair by position, as in PySpark."""
+        """Pair the groups of two frames by key, for `applyInPandas`; the keys pair by position, as in PySpark.
+
+        Strategy and partitions are those of the left side; `native` on either side is plain Spark.
+        """
         return SkewCogroupedData(*cogrouped(self._group, getattr(other, "_group", other)))
 
     def _shorthand(self, function: Callable[[Any], Column], name: str, columns: Sequence[str]) -> DataFrame:

@@ -45,14 +45,28 @@ class Frame:
             return "all"
         return "before" if self.start is None else "after" if self.end is None else "none"
 
+    @property
+    def holds_current(self) -> bool:
+        """Whether the current row is in its own frame.
+
+        >>> Frame("rows", None, 0).holds_current, Frame("rows", None, -1).holds_current
+        (True, False)
+        """
+        return (self.start or 0) <= 0 <= (self.end or 0)
+
     def cannot_split(self) -> str | None:
         """Return why blocks cannot be corrected under this frame, or None.
 
-        An infinite bound takes in all blocks on its side; that fits only if the frame holds the current row.
+        An infinite bound takes in all blocks on its side. That fits if the frame holds the current row, or reaches to
+        the very next one: then what it holds of the row's own block ends, or begins, where other blocks do.
+
+        >>> Frame("rows", None, -1).cannot_split(), Frame("rows", 2, None).cannot_split()
+        (None, 'the frame rows between 2 following and unbounded following ends in the midst of another block')
         """
-        if (self.start is None and (self.end or 0) < 0) or (self.end is None and (self.start or 0) > 0):
-            return f"the frame {self} does not hold the current row, so it ends in the midst of another block"
-        return None
+        next_row = self.kind == "rows" and 1 in (-(self.end or 0), self.start)
+        if self.finite or self.holds_current or next_row:
+            return None
+        return f"the frame {self} ends in the midst of another block"
 
     def __str__(self) -> str:
         return f"{self.kind} between {_bound(self.start, 'preceding')} and {_bound(self.end, 'following')}"

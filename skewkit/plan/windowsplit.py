@@ -215,7 +215,8 @@ def _value(name: str, call: WindowCall, frame: Frame) -> WindowSplit | str:
     infinite = frame.start is None if name == "first" else frame.end is None
     flag = ", true" if call.ignore_nulls else ""
     local = Local(f"{name}({{x}}{flag})", "frame")
-    if not infinite and not call.ignore_nulls:
+    inside = not infinite and not call.ignore_nulls
+    if inside and frame.holds_current:
         return WindowSplit((local,), (), "{l0}")
     edge = "{rn} = 1" if name == "first" else "{rn} = {size}"
     item, prior = "named_struct('v', {x})", None
@@ -223,6 +224,8 @@ def _value(name: str, call: WindowCall, frame: Frame) -> WindowSplit | str:
         item, prior = "{prior}", f"{name}(if({{x}} is null, null, named_struct('v', {{x}})), true)"
     total = f"first(if({edge}, {item}, null), true)"
     carried = Carried(total, f"{name}({{t}}, true)", frame.sides, ordered=True, prior=prior)
+    if inside:  # The row next to the current one, which may be in another block.
+        return WindowSplit((local, Local("count(1)", "frame")), (carried,), "if({l1} > 0, {l0}, {c0}.v)")
     outer = "if({c0} is not null, {c0}.v, {l0})"
     return WindowSplit((local,), (carried,), outer if infinite else "if({l0} is not null, {l0}, {c0}.v)")
 

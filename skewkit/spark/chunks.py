@@ -67,8 +67,8 @@ class _Held:
 def on_chunks(func: GroupFunction, how: Chunking) -> Callable[[Iterator[Batch]], Iterator[Batch]]:
     """Return a function of the batches of a task that runs `func` on sub-groups, and packs each result into a row.
 
-    * A sub-group has rows of one key only, at most `most_rows` of them; all keys together hold back little more
-      than `most_bytes` of Arrow data. Rows that tie in an order may exceed both.
+    * A sub-group has rows of one key only, at most `most_rows` of them and at most `most_bytes` of Arrow data; all
+      keys together hold back little more than that. A single row, and rows that tie in an order, may exceed both.
     * Packed results are the very frames that `func` returned: they pass through no Spark type before the merge.
     """
 
@@ -95,9 +95,11 @@ def _as_read(batches: Iterator[Batch], how: Chunking) -> Iterator[Table]:
     """Return sub-groups of rows that come in any order; the largest leaves where too much is held back."""
     held: dict[Any, _Held] = {}
     for key, rows in (piece for batch in batches for piece in _by_value(batch, how.heavy, how)):
-        if key in held and held[key].rows + rows.num_rows > how.most_rows:
-            yield held.pop(key).table()
-        held.setdefault(key, _Held()).add(rows)
+        own = held.setdefault(key, _Held())
+        if own.rows and (own.rows + rows.num_rows > how.most_rows or own.size + rows.nbytes > how.most_bytes):
+            yield own.table()
+            own = held[key] = _Held()
+        own.add(rows)
         while held and sum(each.size for each in held.values()) >= how.most_bytes:
             yield held.pop(max(held, key=lambda k: held[k].size)).table()
     for each in held.values():
@@ -156,7 +158,7 @@ def _run_starts(batch: Batch, last: Any, how: Chunking) -> tuple[list[int], Any]
 
 
 def _by_value(batch: Batch, position: int, how: Chunking) -> Iterator[tuple[Any, Batch]]:
-    """Cut a batch by the values of a column, in the order of first rows, and to at most `most_rows` rows."""
+    """Cut a batch by the values of a column, in the order of first rows, and to pieces of bounded size."""
     import pyarrow.compute as pc
 
     column = batch.column(position)
@@ -164,7 +166,18 @@ def _by_value(batch: Batch, position: int, how: Chunking) -> Iterator[tuple[Any,
     for value in found:
         rows = batch.filter(pc.equal(column, value)) if len(found) > 1 else batch
         for start in range(0, rows.num_rows, how.most_rows):
-            yield value, rows.slice(start, how.most_rows)
+            for piece in _halved(rows.slice(start, how.most_rows), how.most_bytes):
+                yield value, piece
+
+
+def _halved(rows: Batch, most_bytes: int) -> Iterator[Batch]:
+    """Cut rows in halves until each piece has at most so many bytes, or is a single row."""
+    if rows.num_rows < 2 or rows.nbytes <= most_bytes:
+        yield rows
+        return
+    middle = rows.num_rows // 2
+    yield from _halved(rows.slice(0, middle), most_bytes)
+    yield from _halved(rows.slice(middle), most_bytes)
 
 
 def _results(func: GroupFunction, table: Table, how: Chunking) -> Iterator[tuple[Any, tuple[Any, ...], Any]]:

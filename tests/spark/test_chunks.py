@@ -69,6 +69,22 @@ def test_rows_along_an_order(drawn, size, most_bytes):
         assert a[2:] != b[2:], "a cut goes through no tie"
 
 
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.tuples(KEYS, st.integers(0, 3000)), min_size=1, max_size=60), st.integers(1, 60), st.booleans())
+def test_sub_groups_keep_to_their_bytes(drawn, size, along_an_order):
+    """Rows are wide, and Spark's batches larger than a sub-group may be."""
+    ordered = sorted(drawn, key=lambda row: row[0][1])
+    rows = [(key, i, heavy, 0, i) for i, ((key, heavy), _) in enumerate(ordered)]
+    texts = pa.array(["x" * wide for _, wide in ordered], pa.string())
+    table = pa.Table.from_batches(batches(rows, size)).set_column(1, "v", texts)
+    how = replace(ORDERED if along_an_order else HOW, most_rows=1000, most_bytes=4000)
+    found = []
+    for batch in on_chunks(lambda frame: frame["v"].str.len().tolist(), how)(iter(table.to_batches(size))):
+        found += [pickle.loads(row["packed"])[2] for row in batch.to_pylist()]
+    assert sorted(n for lengths in found for n in lengths) == sorted(wide for _, wide in ordered)
+    assert all(sum(lengths) <= 4000 or len(lengths) == 1 for lengths in found)
+
+
 def test_all_keys_together_hold_back_few_bytes():
     rows = [(k, k, k, 0, 0) for _ in range(50) for k in range(20)]
     found = run(rows, 10, replace(HOW, most_rows=10_000, most_bytes=3000))

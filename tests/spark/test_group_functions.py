@@ -134,11 +134,12 @@ def one_list(parts):
     return pd.DataFrame({"k": parts["k"].iloc[:1], "sizes": [[n for each in parts["sizes"] for n in each]]})
 
 
+@pytest.mark.parametrize("batch", ["50", "10000"])
 @pytest.mark.parametrize(("setting", "value", "most"), [("groupRows", "70", 70), ("groupBytes", "4000", 300)])
-def test_sub_groups_are_bounded(spark, facts, setting, value, most):
+def test_sub_groups_are_bounded(spark, facts, setting, value, most, batch):
     with (
         conf(spark, f"spark.skewkit.{setting}", value),
-        conf(spark, "spark.sql.execution.arrow.maxRecordsPerBatch", "50"),
+        conf(spark, "spark.sql.execution.arrow.maxRecordsPerBatch", batch),
     ):
         groups = skewkit.skew_groupby(facts, "k", strategy="wrap", partitions=4)
         rows = groups.applyInPandas(sizes, "k bigint, sizes array<int>", merge=one_list).collect()

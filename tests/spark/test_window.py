@@ -164,6 +164,39 @@ def test_values_of_other_rows(facts, order):
     check(facts, ["k"], [order], unique if order == "v" else {k: f for k, f in ties.items() if k != "sd"})
 
 
+BEFORE, AFTER = (UNB[0], -1), (1, UNB[1])
+
+
+@pytest.mark.connect
+@pytest.mark.parametrize("bounds", [BEFORE, AFTER], ids=["before", "after"])
+def test_all_rows_before_or_after_this_one(facts, bounds):
+    """What such a frame holds of the row's own block may be nothing, though it holds rows of other blocks."""
+    functions = {
+        "first": F.first("e"),
+        "first_known": F.first("e", ignorenulls=True),
+        "last": F.last("e"),
+        "last_known": F.last("e", True),
+        "decimals": F.sum("e"),
+        **sums(),
+    }
+    if bounds == BEFORE:
+        functions |= {"third": F.nth_value("s", 3), "far": F.nth_value("v", 700)}
+    check(facts, ["k"], ["v"], functions, ("rowsBetween", *bounds))
+    deviations = {"sd": F.stddev("i"), "spread": F.var_pop("d")}
+    window = skewkit.skew_window(facts, "k", "v", strategy="split", partitions=4).rowsBetween(*bounds)
+    both = window.select(**deviations), plain(facts, ["k"], ["v"], deviations, ("rowsBetween", *bounds))
+    assert_same_rows(*(frame.select("k", "v", F.round("sd", 6), F.round("spread", 6)) for frame in both))
+
+
+@pytest.mark.parametrize(
+    "frame",
+    [("rowsBetween", UNB[0], -2), ("rowsBetween", 2, UNB[1]), ("rangeBetween", UNB[0], -1)],
+    ids=str,
+)
+def test_frames_that_end_within_another_block_are_left_to_spark(facts, frame):
+    check(facts, ["k"], ["v"], sums(), frame, is_split=False)
+
+
 @pytest.mark.every(7)
 @pytest.mark.parametrize("bounds", [(NOW, UNB[1]), UNB, (UNB[0], 3), (-3, UNB[1])], ids=str)
 def test_values_under_infinite_frames(facts, bounds):
