@@ -167,6 +167,7 @@ def test_values_of_other_rows(facts, order):
 BEFORE, AFTER = (UNB[0], -1), (1, UNB[1])
 
 
+@pytest.mark.every(2)
 @pytest.mark.connect
 @pytest.mark.parametrize("bounds", [BEFORE, AFTER], ids=["before", "after"])
 def test_all_rows_before_or_after_this_one(facts, bounds):
