@@ -85,7 +85,7 @@ def main(rows: int = 5_000_000, runs: int = 3) -> None:
         done: list[tuple[Run, float]] = []
         with session(folder / "log") as spark:
             frame, heap = rows_of(spark, folder, rows), Heap(spark)
-            print(f"{rows:,} rows, 60 % of one key, {PARTITIONS} partitions, median of {runs} runs after a first one")
+            print(f"{rows:,} rows, 60 % of one key, {PARTITIONS} partitions, {runs} runs after a first one", flush=True)
             for number in range(runs + 1):
                 for case, aggregates in cases().items():
                     for way in WAYS:
@@ -93,6 +93,7 @@ def main(rows: int = 5_000_000, runs: int = 3) -> None:
                         made = timed(spark, case, way, lambda way=way, a=aggregates: _write(frame, way, a))
                         if number or not runs:
                             done.append((made, heap.peak))
+                            print(f"{case}, {way}: {made.wall:.2f} s", flush=True)
             for case, aggregates in cases().items():
                 print(f"{case}, auto: {_reason(computed(frame, 'auto', aggregates))}")
         report(done, folder / "log")
