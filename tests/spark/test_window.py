@@ -66,6 +66,15 @@ def sums(x="v"):
     }
 
 
+def ends_of(x):
+    return {
+        "first": F.first(x),
+        "first_known": F.first(x, ignorenulls=True),
+        "last": F.last(x),
+        "last_known": F.last(x, True),
+    }
+
+
 @pytest.mark.every(7)
 @pytest.mark.connect
 @pytest.mark.parametrize("strategy", ["auto", "native", "split"])
@@ -153,10 +162,7 @@ def test_values_of_other_rows(facts, order):
         "after": F.lead("i", 3, -1),
         "after_s": F.lead("s"),
         "self": F.lag("v", 0),
-        "first": F.first("e"),
-        "first_known": F.first("e", ignorenulls=True),
-        "last": F.last("e"),
-        "last_known": F.last("e", True),
+        **ends_of("e"),
         "third": F.nth_value("s", 3),
         "far": F.nth_value("v", 700),
     }
@@ -172,14 +178,7 @@ BEFORE, AFTER = (UNB[0], -1), (1, UNB[1])
 @pytest.mark.parametrize("bounds", [BEFORE, AFTER], ids=["before", "after"])
 def test_all_rows_before_or_after_this_one(facts, bounds):
     """What such a frame holds of the row's own block may be nothing, though it holds rows of other blocks."""
-    functions = {
-        "first": F.first("e"),
-        "first_known": F.first("e", ignorenulls=True),
-        "last": F.last("e"),
-        "last_known": F.last("e", True),
-        "decimals": F.sum("e"),
-        **sums(),
-    }
+    functions = {**ends_of("e"), "decimals": F.sum("e"), **sums()}
     if bounds == BEFORE:
         functions |= {"third": F.nth_value("s", 3), "far": F.nth_value("v", 700)}
     check(facts, ["k"], ["v"], functions, ("rowsBetween", *bounds))
@@ -201,13 +200,7 @@ def test_frames_that_end_within_another_block_are_left_to_spark(facts, frame):
 @pytest.mark.every(7)
 @pytest.mark.parametrize("bounds", [(NOW, UNB[1]), UNB, (UNB[0], 3), (-3, UNB[1])], ids=str)
 def test_values_under_infinite_frames(facts, bounds):
-    functions = {
-        "first": F.first("e"),
-        "first_known": F.first("e", ignorenulls=True),
-        "last": F.last("e"),
-        "last_known": F.last("e", True),
-        **sums(),
-    }
+    functions = {**ends_of("e"), **sums()}
     if bounds[0] == UNB[0]:
         functions["third"] = F.nth_value("s", 3)
     check(facts, ["k"], ["v"], functions, ("rowsBetween", *bounds))
