@@ -16,10 +16,12 @@ _EVERY = 0.05
 class PythonWorkers:
     """What the Python workers of the Spark session in this process took while they were watched.
 
-    `peak` is the greatest VmHWM of a worker, in bytes; `cpu` the CPU seconds of all of them.
+    `peak` is the greatest VmHWM of a worker, in bytes, with the pages of the libraries' files that it maps; `own` the
+    greatest RssAnon seen, without them; `cpu` the CPU seconds of all workers.
     """
 
     peak: int = 0
+    own: int = 0
     cpu: float = 0.0
     _seen: dict[int, tuple[float, float]] = field(default_factory=dict)
 
@@ -32,8 +34,8 @@ class PythonWorkers:
             except OSError:  # it has ended meanwhile
                 continue
             used = (int(counted[11]) + int(counted[12])) / os.sysconf("SC_CLK_TCK")
-            found = next((line.split()[1] for line in status.splitlines() if line.startswith("VmHWM:")), "0")
-            self.peak = max(self.peak, int(found) * 1024)
+            self.peak = max(self.peak, _bytes(status, "VmHWM"))
+            self.own = max(self.own, _bytes(status, "RssAnon"))
             first = self._seen[int(worker.name)][0] if int(worker.name) in self._seen else 0.0
             self._seen[int(worker.name)] = (first, used)
         self.cpu = sum(last - first for first, last in self._seen.values())
@@ -47,7 +49,7 @@ class PythonWorkers:
                 continue
         self.look()
         self._seen = {worker: (last, last) for worker, (_, last) in self._seen.items()}
-        self.peak, self.cpu = 0, 0.0
+        self.peak, self.own, self.cpu = 0, 0, 0.0
 
 
 @contextmanager
@@ -69,6 +71,11 @@ def watched() -> Iterator[PythonWorkers]:
         over.set()
         thread.join()
         workers.look()
+
+
+def _bytes(status: str, name: str) -> int:
+    found = next((line.split()[1] for line in status.splitlines() if line.startswith(f"{name}:")), "0")
+    return int(found) * 1024
 
 
 def _workers() -> list[Path]:

@@ -58,10 +58,22 @@ class _Held:
             self.rows += batch.num_rows
             self.size += batch.nbytes
 
-    def table(self) -> Table:
+    def add_all(self, other: _Held) -> None:
+        """Take over the rows of another."""
+        for batch in other.batches:
+            self.add(batch)
+        other.clear()
+
+    def clear(self) -> None:
+        self.batches, self.rows, self.size = [], 0, 0
+
+    def taken(self) -> Table:
+        """Return all rows in one table, and keep nothing of them: what waits here would be held twice."""
         import pyarrow as pa
 
-        return pa.Table.from_batches(self.batches).combine_chunks()
+        table = pa.Table.from_batches(self.batches).combine_chunks()
+        self.clear()
+        return table
 
 
 def on_chunks(func: GroupFunction, how: Chunking) -> Callable[[Iterator[Batch]], Iterator[Batch]]:
@@ -73,12 +85,20 @@ def on_chunks(func: GroupFunction, how: Chunking) -> Callable[[Iterator[Batch]],
     """
 
     def chunks(batches: Iterator[Batch]) -> Iterator[Batch]:
-        number = 0
+        number, with_key = 0, takes_key(func)
         for table in _in_ranges(batches, how) if how.tie is not None else _as_read(batches, how):
-            for result in _results(func, table, how):
-                yield _packed(table, result, number, how)
-                number += 1
+            group = table.column(how.heavy)[0].as_py()
+            place = 0 if how.block is None else table.column(how.block)[0].as_py()
+            parts = _one_key_each(table, how.keys)
             del table
+            while parts:
+                nulls, key, frame = _given(parts.pop(0), how)
+                _release()
+                result = func(key, frame) if with_key else func(frame)
+                del frame
+                yield _packed((group, place, number), (nulls, key, result), how)
+                del result
+                number += 1
             _release()
 
     return chunks
@@ -97,13 +117,11 @@ def _as_read(batches: Iterator[Batch], how: Chunking) -> Iterator[Table]:
     for key, rows in (piece for batch in batches for piece in _by_value(batch, how.heavy, how)):
         own = held.setdefault(key, _Held())
         if own.rows and (own.rows + rows.num_rows > how.most_rows or own.size + rows.nbytes > how.most_bytes):
-            yield own.table()
-            own = held[key] = _Held()
+            yield own.taken()
         own.add(rows)
         while held and sum(each.size for each in held.values()) >= how.most_bytes:
-            yield held.pop(max(held, key=lambda k: held[k].size)).table()
-    for each in held.values():
-        yield each.table()
+            yield held.pop(max(held, key=lambda k: held[k].size)).taken()
+    yield from _each_taken(*held.values())
 
 
 def _in_ranges(batches: Iterator[Batch], how: Chunking) -> Iterator[Table]:
@@ -115,8 +133,8 @@ def _in_ranges(batches: Iterator[Batch], how: Chunking) -> Iterator[Table]:
         for key, rows in _by_value(batch, how.heavy, how):
             for block, part in _by_value(rows, how.block or 0, how):
                 if (key, block) != now:
-                    yield from (each.table() for each in _joined(full, run, how) if each.rows)
-                    full, run, now, last = _Held(), _Held(), (key, block), None
+                    yield from _joined(full, run, how)
+                    now, last = (key, block), None
                 starts, last = _run_starts(part, last, how)
                 if not starts:
                     run.add(part)
@@ -126,26 +144,25 @@ def _in_ranges(batches: Iterator[Batch], how: Chunking) -> Iterator[Table]:
                 middle.add(part.slice(starts[0], starts[-1] - starts[0]))
                 for more in (run, middle):
                     if full.rows and _too_much(full, more, how):
-                        yield full.table()
-                        full = _Held()
-                    for each in more.batches:
-                        full.add(each)
-                run = _Held()
+                        yield full.taken()
+                    full.add_all(more)
                 run.add(part.slice(starts[-1]))
-    yield from (each.table() for each in _joined(full, run, how) if each.rows)
+    yield from _joined(full, run, how)
 
 
 def _too_much(full: _Held, more: _Held, how: Chunking) -> bool:
     return full.rows + more.rows > how.most_rows or full.size + more.size > how.most_bytes
 
 
-def _joined(full: _Held, run: _Held, how: Chunking) -> list[_Held]:
+def _joined(full: _Held, run: _Held, how: Chunking) -> Iterator[Table]:
     """Return what is left of a range: one sub-group, or two where it is too large for one."""
-    if _too_much(full, run, how):
-        return [full, run]
-    for batch in run.batches:
-        full.add(batch)
-    return [full]
+    if not _too_much(full, run, how):
+        full.add_all(run)
+    yield from _each_taken(full, run)
+
+
+def _each_taken(*held: _Held) -> Iterator[Table]:
+    return (each.taken() for each in held if each.rows)
 
 
 def _run_starts(batch: Batch, last: Any, how: Chunking) -> tuple[list[int], Any]:
@@ -180,17 +197,16 @@ def _halved(rows: Batch, most_bytes: int) -> Iterator[Batch]:
     yield from _halved(rows.slice(middle), most_bytes)
 
 
-def _results(func: GroupFunction, table: Table, how: Chunking) -> Iterator[tuple[Any, tuple[Any, ...], Any]]:
-    """Run the function on a sub-group, or on one per key where the keys share their hash.
+def _given(rows: Table, how: Chunking) -> tuple[tuple[bool, ...], tuple[Any, ...], Any]:
+    """Return what the function gets of the rows of a key: its key and a frame.
 
-    Before each result stand which parts of its key are nulls, as in pandas they may look like NaN, and the key.
+    Before them stand which parts of the key are nulls, as in pandas they may look like NaN.
     """
-    for part in _one_key_each(table, how.keys):
-        nulls = tuple(not part.column(i)[0].is_valid for i in how.keys)
-        key = tuple(part.column(i)[0] for i in how.keys) if how.arrow else _key_in_pandas(part, how)
-        frame = first_columns(part, how.width)
-        frame = _nullable(frame) if how.arrow else _in_pandas(frame, how)
-        yield nulls, key, func(key, frame) if takes_key(func) else func(frame)
+    nulls = tuple(not rows.column(i)[0].is_valid for i in how.keys)
+    frame = first_columns(rows, how.width)
+    if how.arrow:
+        return nulls, tuple(rows.column(i)[0] for i in how.keys), _nullable(frame)
+    return nulls, _key_in_pandas(rows, how), _in_pandas(frame, how)
 
 
 def _nullable(table: Table) -> Table:
@@ -201,6 +217,7 @@ def _nullable(table: Table) -> Table:
 
 
 def _one_key_each(table: Table, keys: tuple[int, ...]) -> list[Table]:
+    """Return the rows as one table per key, where keys share their hash."""
     import pyarrow.compute as pc
 
     def uniform(column: Any) -> bool:
@@ -255,12 +272,10 @@ def _zone(table: Table) -> str:
     return found.group(1) if found else "UTC"
 
 
-def _packed(table: Table, result: tuple[Any, Any, Any], number: int, how: Chunking) -> Batch:
+def _packed(where: tuple[int, int, int], result: tuple[Any, Any, Any], how: Chunking) -> Batch:
     import pyarrow as pa
 
-    group = table.column(how.heavy)[0].as_py()
-    place = 0 if how.block is None else table.column(how.block)[0].as_py()
-    values = [group, place, number, pickle.dumps(result, protocol=pickle.HIGHEST_PROTOCOL)]
+    values = [*where, pickle.dumps(result, protocol=pickle.HIGHEST_PROTOCOL)]
     types = [pa.int32(), pa.int32(), pa.int32(), pa.binary()]
     arrays = [pa.array([value], type_) for value, type_ in zip(values, types, strict=True)]
     return pa.RecordBatch.from_arrays(arrays, list(how.out))

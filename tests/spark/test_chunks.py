@@ -92,6 +92,31 @@ def test_all_keys_together_hold_back_few_bytes():
     assert sum(len(values) for *_, values in found) == 1000
 
 
+@pytest.mark.parametrize("how", [HOW, ORDERED], ids=["as read", "along an order"])
+def test_nothing_of_a_sub_group_is_held_beside_its_frame(how):
+    """What pandas has copied is freed: Arrow holds the batch that is read and no sub-group while the function runs."""
+    size, wide = 10, 10_000
+    rows = [(0, i, 0, 0, i) for i in range(200)]
+    held = []
+
+    def read():
+        for start in range(0, len(rows), size):
+            table = pa.Table.from_batches(batches(rows[start : start + size], size))
+            texts = pa.array(["x" * wide] * size, pa.string())
+            yield from table.set_column(1, "v", texts).to_batches()
+
+    def func(frame):
+        held.append(pa.total_allocated_bytes() - before)
+        return len(frame)
+
+    before = pa.total_allocated_bytes()
+    cut = replace(how, most_rows=1000, most_bytes=100 * wide)
+    found = [pickle.loads(batch.column(3)[0].as_py())[2] for batch in on_chunks(func, cut)(read())]
+    assert sum(found) == len(rows)
+    assert len(found) > 1
+    assert max(held) < 30 * wide, "a batch and what is made of the next, not the 90 rows or more of a sub-group"
+
+
 def packed(key, value, *, null):
     return pickle.dumps(((null,), (key,), pd.DataFrame({"v": [] if value is None else [value]})))
 
