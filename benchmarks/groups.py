@@ -90,8 +90,8 @@ def report(found: Found) -> None:
 
     The peak has the pages of library files; `own` has not.
     """
-    span_of = f"makespan on {SLOTS} s  makespan"
-    print(f"way         wall s   wall  CPU s JVM  CPU s Python    CPU  {span_of}  peak MB  own MB")
+    times = f"wall s   wall  CPU s JVM  CPU s Python    CPU  makespan on {SLOTS} s  makespan"
+    print(f"way         {times}  peak MB  own MB")
     plain: list[float] = []
     for name, timed in found.items():
         columns = [
@@ -100,7 +100,8 @@ def report(found: Found) -> None:
         ]
         wall, jvm, python, span = (statistics.median(column) for column in zip(*columns, strict=True))
         plain = plain or [wall, jvm + python, span]
-        peak, own = (max(getattr(workers, of) for _, workers, _ in timed) / 1e6 for of in ("peak", "own"))
+        peak = max(workers.peak for _, workers, _ in timed) / 1e6
+        own = max(workers.own for _, workers, _ in timed) / 1e6
         print(
             f"{name:<10} {wall:7.2f} {wall / plain[0]:6.2f} {jvm:10.2f} {python:13.2f} "
             f"{(jvm + python) / plain[1]:6.2f} {span:16.2f} {span / plain[2]:9.2f} {peak:8.0f} {own:7.0f}"
