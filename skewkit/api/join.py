@@ -20,8 +20,9 @@ from skewkit.api.common import (
     settings_of,
 )
 from skewkit.api.drawing import joined_from
-from skewkit.api.joinchoice import Asked, decide
+from skewkit.api.joinchoice import decide
 from skewkit.api.joinkeys import join_keys, without_hopeless_rows
+from skewkit.api.joinprofiles import Asked
 from skewkit.api.joinsides import Sides
 from skewkit.errors import ArgumentError, ArgumentTypeError, UnsupportedError, nearest
 from skewkit.plan.choice import Choice

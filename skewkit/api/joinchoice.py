@@ -2,53 +2,27 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import inf
 
-from skewkit.api.common import measured, stale_note
+from skewkit.api.common import stale_note
+from skewkit.api.joinprofiles import LOW, Asked, gathered_sides, gathered_unread, profiles_of
 from skewkit.api.joinsides import Sides
-from skewkit.api.looks import Looked, look_at
 from skewkit.errors import UnsupportedError
-from skewkit.options import Settings
 from skewkit.plan.adaptive import adaptive_note, threshold_of, unshuffled
-from skewkit.plan.choice import Choice, JoinOptions, choose_join, cold_reason, hot_reason
+from skewkit.plan.choice import Choice, JoinOptions, choose_join, hot_reason
 from skewkit.plan.grid import Grid
 from skewkit.plan.joinplan import Head, JoinPlan, join_plan
-from skewkit.plan.joinrules import SIDES, JoinRules, Side, opposite
-from skewkit.plan.profile import KeyProfile, every_key_once
+from skewkit.plan.joinrules import SIDES, Side, opposite
+from skewkit.plan.profile import KeyProfile
 from skewkit.spark.compat import conf_reader, is_off
 from skewkit.spark.frames import origin_of
 from skewkit.spark.joining import rows_of
 from skewkit.spark.joinoperator import streamed_side, top_join
-from skewkit.spark.joinsides import JoinKeys
-from skewkit.spark.profiling import bucket_count, most_rows
-
-_LOW = 4.0
-"""The optimizer's guess of rows goes by compressed bytes and may be so many times too small."""
-
+from skewkit.spark.profiling import most_rows
 
 _SURELY = 10
 """A guess of rows is right within a factor of ten or so."""
-
-
-@dataclass(frozen=True)
-class Asked:
-    """What the user asked for: the strategy, the keys, and the profiles that were given, if any."""
-
-    title: str
-    strategy: str
-    keys: JoinKeys
-    rules: JoinRules
-    partitions: int
-    settings: Settings
-    left: KeyProfile | None
-    right: KeyProfile | None
-    notes: tuple[str, ...] = ()
-
-    @property
-    def auto(self) -> bool:
-        """Whether skewkit is to decide."""
-        return self.strategy == "auto"
 
 
 def decide(asked: Asked, sides: Sides, physical: str) -> Choice:
@@ -59,7 +33,11 @@ def decide(asked: Asked, sides: Sides, physical: str) -> Choice:
     native = _without_a_job(asked, physical)
     if native is not None:
         return Choice(asked.title, "native", native, streamed=streamed_side(physical))
-    left, right = _profiles(asked, sides)
+    unread = gathered_unread(asked, sides)
+    if unread:
+        note = _adaptive(asked, sides, tuple(unread), 0.0, physical)
+        return Choice(asked.title, "native", next(iter(unread.values())), notes=(*asked.notes, note))
+    left, right = profiles_of(asked, sides)
     scheme = "w_choices" if left.named else "wrap"
     hot = _larger(asked, sides) if left.named else None
     safe = asked.keys.null_safe
@@ -71,7 +49,7 @@ def decide(asked: Asked, sides: Sides, physical: str) -> Choice:
         *asked.notes,
         *whole,
         *_twice(sides, plan),
-        _adaptive(asked, sides, plan, physical),
+        _adaptive(asked, sides, _hot_sides(plan), _most_bytes(asked, sides, plan), physical),
         *stale_note(left, asked.partitions),
     )
     # A look may know the heavy keys of a cold join by their hashes only: nothing to show.
@@ -173,7 +151,7 @@ def _times_of_profile(asked: Asked, sides: Sides, side: Side, used: tuple[KeyPro
         return inf
     if profile.rows >= seen.rows:
         return 1.0
-    return seen.rows * (1.0 if seen.rows_are_counted else _LOW) / max(1.0, profile.rows)
+    return seen.rows * (1.0 if seen.rows_are_counted else LOW) / max(1.0, profile.rows)
 
 
 def _without_a_job(asked: Asked, physical: str) -> str | None:
@@ -182,56 +160,6 @@ def _without_a_job(asked: Asked, physical: str) -> str | None:
     if not asked.auto or join is None or not join.startswith("Broadcast"):
         return None
     return f"Spark broadcasts one side ({join}): nothing is shuffled"
-
-
-def _profiles(asked: Asked, sides: Sides) -> tuple[KeyProfile, KeyProfile | None]:
-    """Return the profiles of both sides, measured where they were not given; the right one only if it is needed."""
-    right = (sides.right, asked.keys.right)
-    if asked.left is None:
-        found = _looked(asked, sides)
-        if found is not None:
-            return found
-        both = measured([(sides.left, asked.keys.left), right], asked.partitions, asked.settings)
-        return both[0].profile, both[1].profile
-    if asked.right is None and asked.strategy == "broadcast_head":
-        return asked.left, measured([right], asked.partitions, asked.settings)[0].profile
-    return asked.left, asked.right
-
-
-def _looked(asked: Asked, sides: Sides) -> tuple[KeyProfile, KeyProfile] | None:
-    """Return profiles from a look at the sides that are only read; None where it takes a profile job.
-
-    A side that is grouped by the keys has each once and is not read at all.
-    """
-    n = asked.partitions
-    keys = (asked.keys.left, asked.keys.right)
-    seen = [each for _, each in sides.named]
-    once = [not each.simple and each.once(own.bare) for each, own in zip(seen, keys, strict=True)]
-    if all(once) or any(each.rows is None for each in seen):
-        return None
-    read = [
-        Looked(each, own, asked.keys.unmatched(own))
-        for each, own, unique in zip(seen, keys, once, strict=True)
-        if not unique
-    ]
-    found = look_at(read, n, asked.settings)
-    if found is None:
-        return None
-    profiles = iter(found.profiles)
-    left, right = (
-        every_key_once(own.names, own.types, _LOW * (each.rows or 0), buckets=bucket_count(n))
-        if unique
-        else next(profiles)
-        for each, own, unique in zip(seen, keys, once, strict=True)
-    )
-    return (left, right) if found.named or _cold(asked, left, right) else None
-
-
-def _cold(asked: Asked, left: KeyProfile, right: KeyProfile) -> bool:
-    """Whether plain Spark is right anyway, so that the names of the heavy keys are of no interest."""
-    plan = join_plan(left, right, asked.partitions, asked.rules, null_safe=asked.keys.null_safe)
-    larger = max((left, right), key=lambda profile: profile.rows)
-    return asked.auto and cold_reason(plan.keys, larger, asked.settings, plan.work) is not None
 
 
 def _strategy(
@@ -245,20 +173,8 @@ def _strategy(
     hashed = _fits_a_hash_table(asked, sides, plan, (left, right))
     options = JoinOptions(sides.widths, hashed, sides.no_broadcast, memory, sides.costly, unshuffled(physical))
     chosen, reason = choose_join(plan, (left, right), asked.settings, options)
-    gathered = None if chosen == "native" else _gathered(asked, sides, plan)
-    return ("native", gathered) if gathered is not None else (chosen, reason)
-
-
-def _gathered(asked: Asked, sides: Sides, plan: JoinPlan) -> str | None:
-    """Return why the rows of hot keys cannot be spread any more, or None."""
-    keys = {"left": asked.keys.left, "right": asked.keys.right}
-    for side, seen in sides.named:
-        if side in _hot_sides(plan) and seen.gathered(keys[side].bare):
-            return (
-                f"the {side} side is repartitioned by the key, so a hot key's rows are in one task before they can be "
-                "spread; leave this repartition out to have them spread"
-            )
-    return None
+    gathered = {} if chosen == "native" else gathered_sides(asked, sides)
+    return next((("native", why) for side, why in gathered.items() if side in _hot_sides(plan)), (chosen, reason))
 
 
 def _twice(sides: Sides, plan: JoinPlan) -> list[str]:
@@ -273,16 +189,20 @@ def _hot_sides(plan: JoinPlan, *, most: bool = False) -> tuple[Side, ...]:
     return tuple(s for s in SIDES if any(_rows(grid, s) >= _rows(grid, opposite(s)) + least for grid in plan.grids))
 
 
-def _adaptive(asked: Asked, sides: Sides, plan: JoinPlan, physical: str) -> str:
+def _adaptive(asked: Asked, sides: Sides, hot: tuple[Side, ...], most_bytes: float, physical: str) -> str:
     """Return the note on what adaptive execution would do."""
     read = conf_reader(sides.left.frame.sparkSession)
     names = ("spark.sql.adaptive.enabled", "spark.sql.adaptive.skewJoin.enabled")
     enabled = not any(is_off(sides.left.frame.sparkSession, name) for name in names)
-    sizes = [max((_rows(grid, s) for grid in plan.grids), default=0.0) * sides.widths.of(s) for s in SIDES]
-    # Nobody knows how many rows a key has that the user named.
-    most = 0.0 if asked.left is not None and asked.left.named else max(sizes)
     threshold = threshold_of(read("spark.sql.adaptive.skewJoin.skewedPartitionThresholdInBytes"))
-    return adaptive_note(asked.rules.how, _hot_sides(plan), physical, most, enabled=enabled, threshold=threshold)
+    return adaptive_note(asked.rules.how, hot, physical, most_bytes, enabled=enabled, threshold=threshold)
+
+
+def _most_bytes(asked: Asked, sides: Sides, plan: JoinPlan) -> float:
+    """Return the bytes of the hottest key's rows on either side; 0 where the user has named the keys."""
+    if asked.left is not None and asked.left.named:
+        return 0.0
+    return max(max((_rows(grid, s) for grid in plan.grids), default=0.0) * sides.widths.of(s) for s in SIDES)
 
 
 def _rows(grid: Grid, side: Side) -> float:

@@ -354,18 +354,31 @@ def test_joins_that_something_by_the_same_key_follows(spark, facts, dimension, a
 
 
 @pytest.mark.connect
-def test_rows_that_the_user_gathered_by_the_key_cannot_be_spread(spark):
+def test_rows_that_the_user_gathered_by_the_key_cannot_be_spread(spark, monkeypatch):
     hot = spark.range(60_000).selectExpr("if(id % 3 = 0, 7, id % 9000) AS k", "id % 11 AS s")
     names = spark.range(9_000).selectExpr("id AS k", "id AS w")
+    once = names.groupBy("k").agg(F.max("w").alias("w"))
+    gathered = hot.repartition(5, "k")
+    since = gathered.where("s < 10").selectExpr("k", "s + 1 AS t")
     with conf(spark, "spark.sql.autoBroadcastJoinThreshold", "-1"):
-        gathered = hot.repartition(5, "k")
-        since = gathered.where("s < 10").selectExpr("k", "s + 1 AS t")
-        for left, right in ((gathered, names), (names, hot.repartition(5, "K")), (since, names)):
-            assert "leave this repartition out" in skewkit.explain(skewkit.skew_join(left, right, "k"))
+        for left, right in ((hot, names.repartition(5, "k")), (gathered, hot)):
+            text = skewkit.explain(skewkit.skew_join(left, right, "k"))  # the other side has hot keys of its own
+            assert "to profile it" not in text, text
+            assert ("strategy   native" in text) == (left is gathered), text
         by_other = gathered.selectExpr("s AS k", "k AS s")
-        for left, right in ((hot.repartition(5, "s"), names), (hot, names.repartition(5, "k")), (by_other, names)):
+        for left, right in ((hot.repartition(5, "s"), names), (by_other, names)):
             text = skewkit.explain(skewkit.skew_join(left, right, "k"))
             assert "strategy   native" not in text, text
+        # What is repartitioned need not run to know that, where the other side has no hot key.
+        monkeypatch.setattr("skewkit.api.joinprofiles.measured", lambda *_: pytest.fail("a frame is profiled"))
+        pairs = ((gathered, names), (names, hot.repartition(5, "K")), (since, names), (gathered, once))
+        for left, right in (*pairs, (gathered, names.repartition(7, "k"))):
+            joined = skewkit.skew_join(left, right, "k")
+            text = skewkit.explain(joined)
+            assert "strategy   native: the" in text, text
+            assert "leave this repartition out" in text, text
+            assert "was repartitioned by the user" in text or "adaptive execution is off" in text, text
+            assert_same_rows(joined.agg(F.count("*"), F.sum("k")), left.join(right, "k").agg(F.count("*"), F.sum("k")))
 
 
 @pytest.mark.connect
