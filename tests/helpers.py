@@ -1,9 +1,12 @@
 """What tests share that is no fixture."""
 
+import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from pyspark.sql import DataFrame, SparkSession
+
+import skewkit
 
 
 @contextmanager
@@ -24,6 +27,12 @@ KINDS = ["inner", "left", "right", "full", "semi", "anti"]
 """Types of joins."""
 CASES = ["left", "left, absent right", "right", "right, absent left"]
 """Where key 0 is hot, and whether it is on the other side."""
+
+
+def assert_split(joined: DataFrame, how: str = r"(split|answered)") -> None:
+    """Fail where no hot key of a salted join is split, in the way that is named if one is."""
+    text = skewkit.explain(joined)
+    assert re.search(rf"\n  heavy      .*\d {how}", text), text
 
 
 def hot_frames(skewed: Callable[..., DataFrame], case: str) -> tuple[DataFrame, DataFrame]:

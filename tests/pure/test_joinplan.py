@@ -15,7 +15,7 @@ from skewkit.plan.choice import JoinOptions, choose_join
 from skewkit.plan.grid import along, cells_of, shape_of, work
 from skewkit.plan.joinplan import JoinPlan, join_plan
 from skewkit.plan.joinrules import KEPT, SIDES, JoinRules, opposite
-from skewkit.plan.price import Widths, salt_price
+from skewkit.plan.price import Widths, native_price, salt_price
 from skewkit.plan.profile import HeavyKey, KeyProfile, named_heavy
 
 AGAIN = st.sampled_from([(), ("left",), ("right",), SIDES])
@@ -161,6 +161,13 @@ def test_both_sides_hot_make_a_grid_that_copies_less():
     assert shape_of(2e4, 2e4, 4e5, 64, ("left",)).split == "left"
 
 
+def test_a_grid_has_more_stripes_along_the_side_that_has_more_rows():
+    """With four times the rows four times the stripes: copies are then as many on either side."""
+    for rows, stripes in (((4e3, 1e3), (16, 4)), ((1e3, 4e3), (4, 16))):
+        shape = shape_of(*rows, 2e3, 64, SIDES)
+        assert (shape.split, shape.lefts, shape.rights) == ("both", *stripes)
+
+
 def test_cells_and_stripes():
     left, right = cells_of(3, 2, tuple(range(6)))
     assert Counter(t for s in left for t in s.targets) == Counter(t for s in right for t in s.targets)
@@ -272,6 +279,23 @@ def test_a_look_up_on_what_comes_out_of_a_shuffle_is_not_cheap():
     dear = salt_price(plan, Widths(), hashed=False, costly={"left": 1.0})
     assert dear.total - cheap.total == pytest.approx(0.85 * left.rows)
     assert salt_price(plan, Widths(), hashed=False, costly={"right": 1.0}) == cheap
+
+
+def test_bytes_count_in_the_price():
+    """The look-up reads keys: it is dear beside narrow rows, and cheap beside wide ones."""
+    both = profile_of({1: 1e5}, 1e6), profile_of({1: 1.0}, 1e6)
+    plan = join_plan(*both, 32, JoinRules("full"))
+    for width, expected in ((16, "native"), (400, "salt")):
+        options = JoinOptions(Widths(16, width), False, None, costly={"left": 2.0})
+        chosen, reason = choose_join(plan, both, Settings(), options)
+        assert chosen == expected, reason
+
+
+def test_a_side_that_need_not_be_shuffled_makes_plain_spark_cheaper():
+    plan = join_plan(profile_of({1: 3e5}, 1e7), profile_of({1: 1.0}, 1e6), 32, JoinRules("full"))
+    dear, cheap = native_price(plan, Widths()), native_price(plan, Widths(), ("left",))
+    assert dear.total - cheap.total == pytest.approx(0.3 * 1.16 * plan.left.rows)
+    assert cheap.longest / cheap.total == pytest.approx(dear.longest / dear.total)
 
 
 def test_a_broadcast_keeps_to_its_budget():

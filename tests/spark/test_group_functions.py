@@ -293,7 +293,9 @@ def test_cogroups(spark, facts, strategy, aqe):
     ours = left.cogroup(right).applyInPandas(pairs, schema)
     with conf(spark, "spark.sql.adaptive.enabled", aqe):
         assert_same_rows(ours, facts.groupBy("k").cogroup(other.groupBy("kk")).applyInPandas(pairs, schema))
-    assert f"strategy   {'dkg' if strategy == 'auto' else strategy}" in skewkit.explain(ours)
+    text = skewkit.explain(ours)
+    assert f"strategy   {'dkg' if strategy == 'auto' else strategy}" in text
+    assert ("adaptive execution never splits a group-by" in text) == (strategy != "native"), text
 
 
 @pytest.mark.every(3)

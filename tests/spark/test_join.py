@@ -14,7 +14,7 @@ from skewkit.errors import UnsupportedError
 from skewkit.spark.compat import VERSION, explained, physical_plan
 from skewkit.spark.seen import Seen
 from skewkit.testing import assert_same_rows, partition_rows
-from tests.helpers import CASES, KINDS, conf, hot_frames
+from tests.helpers import CASES, KINDS, assert_split, conf, hot_frames
 
 STRATEGIES = ["auto", "native", "broadcast_head", "salt"]
 SLOW = pytest.mark.slow
@@ -106,6 +106,18 @@ def test_composite_keys_with_partial_nulls(skewed, strategy):
         assert_same_rows(joined, left.join(right, ["s", "k"], how))
 
 
+@pytest.mark.every(2)
+@pytest.mark.parametrize("how", ["left", "right", "full", "anti"])
+def test_rows_of_a_composite_key_that_is_null_in_part_are_spread(skewed, how):
+    left = skewed(3000, hot=0.7).withColumn("s", F.when(F.col("k") > 0, F.col("s")))
+    right = left.where("v % 3 = 0").select("s", "k", F.col("v").alias("w"))
+    joined = skewkit.skew_join(left, right, ["s", "k"], how, strategy="salt")
+    assert_same_rows(joined, left.join(right, ["s", "k"], how))
+    rows = partition_rows(joined.where("k = 0"))
+    assert sum(rows) >= 600
+    assert max(rows) <= 1.4 * sum(rows) / 8
+
+
 @pytest.mark.every(5)
 @pytest.mark.connect
 @pytest.mark.parametrize("strategy", ["auto", "broadcast_head", "salt"])
@@ -133,6 +145,20 @@ def test_self_join_by_alias(facts, strategy):
 
 
 @pytest.mark.every(3)
+@pytest.mark.connect
+@pytest.mark.parametrize("how", KINDS)
+def test_self_join_with_both_sides_hot(skewed, how):
+    rows = skewed(300)
+    a, b = rows.alias("a"), rows.alias("b")
+    on = F.col("a.k") == F.col("b.k")
+    joined, plain = skewkit.skew_join(a, b, on, how, strategy="salt", partitions=5), a.join(b, on, how)
+    assert_same_rows(joined, plain)
+    picks = ["a.k", "a.v"] if how in ("semi", "anti") else ["a.k", "b.k", "b.v", "a.s"]
+    assert_same_rows(joined.select(picks), plain.select(picks))
+    assert_split(joined)
+
+
+@pytest.mark.every(3)
 @pytest.mark.parametrize("strategy", ["auto", "native"])
 def test_conditions_without_an_equality_are_left_to_spark(facts, dimension, strategy):
     right = dimension.withColumnRenamed("k", "key")
@@ -154,7 +180,7 @@ def test_hot_keys_in_every_type_of_join(skewed, how, case):
         if how in ("semi", "anti") and case.startswith("right")
         else f"split {case[:5].strip(',')}"
     )
-    assert re.search(rf"\n  heavy      .*\d {cut}", skewkit.explain(joined)), skewkit.explain(joined)
+    assert_split(joined, cut)
 
 
 @pytest.mark.every(11)
@@ -164,6 +190,7 @@ def test_both_sides_hot_in_every_type_of_join(skewed, how, adaptive):
     left, right = hot_frames(skewed, "both")
     joined = skewkit.skew_join(left, right, "k", how, strategy="salt")
     assert_same_rows(joined, left.join(right, "k", how))
+    assert_split(joined, "answered by a look-up" if how in ("semi", "anti") else "split on both sides")
 
 
 @pytest.mark.every(7)
@@ -233,6 +260,7 @@ def test_keys_of_different_types_are_compared_as_spark_does(spark, skewed, types
         on = "k" if by_name else left["k"] == right["k"]
         joined = skewkit.skew_join(left, right, on, how, strategy="salt", partitions=4)
         assert_same_rows(joined, left.join(right, on, how))
+        assert_split(joined)
 
 
 @pytest.mark.every(7)
@@ -267,6 +295,8 @@ def test_broadcast_head_in_every_type_of_join_that_can_have_it(skewed, how):
             continue
         joined = skewkit.skew_join(left, right, "k", how, strategy="broadcast_head")
         assert_same_rows(joined, left.join(right, "k", how))
+        if case == ("right" if how == "right" else "left"):
+            assert "BroadcastHashJoin" in explained(joined)
 
 
 @pytest.mark.every(5)
@@ -297,7 +327,7 @@ SHAPES = {
     "grouped": lambda f: f.groupBy("k").agg(F.max("v").alias("v")),
     "repartitioned": lambda f: f.repartition(5, "k"),
     "one file": lambda f: f.coalesce(1),
-    "window": lambda f: f.withColumn("v", F.row_number().over(Window.partitionBy("k").orderBy("v"))),
+    "window": lambda f: f.withColumn("r", F.row_number().over(Window.partitionBy("k").orderBy("v"))),
     "joined": lambda f: f.join(f.select("k").distinct(), "k"),
     "cached": lambda f: filled(f.repartition(8, "k").cache()),
 }
@@ -312,7 +342,7 @@ WHY_NOT = {
 }
 
 
-@pytest.mark.every(7)
+@pytest.mark.every(5)
 @pytest.mark.parametrize("how", ["inner", "full"])
 @pytest.mark.parametrize("shape", SHAPES)
 def test_shapes_that_adaptive_execution_never_splits(facts, dimension, shape, how):
@@ -321,6 +351,44 @@ def test_shapes_that_adaptive_execution_never_splits(facts, dimension, shape, ho
     assert_same_rows(joined, left.join(dimension, "k", how))
     why = "it never splits a full join" if how == "full" else WHY_NOT[shape]
     assert f"adaptive execution would not act: {why}" in skewkit.explain(joined), skewkit.explain(joined)
+    if shape != "grouped":  # which has every key once
+        assert_split(joined, "split left")
+        rows = partition_rows(joined.where("k = 0"))
+        assert sum(rows) > 1900
+        assert max(rows) <= 1.4 * 4000 / 8
+
+
+@pytest.mark.every(3)
+@pytest.mark.parametrize("hot", ["left", "right"])
+@pytest.mark.parametrize("how", ["inner", "left", "full"])
+def test_a_hot_side_is_spread_beside_one_that_is_grouped_by_the_key(facts, dimension, how, hot):
+    grouped = dimension.groupBy("k").agg(F.max("name").alias("name"))
+    left, right = (facts, grouped) if hot == "left" else (grouped, facts)
+    joined = skewkit.skew_join(left, right, "k", how, strategy="salt")
+    assert_same_rows(joined, left.join(right, "k", how))
+    text = skewkit.explain(joined)
+    never = f"it never splits {'a full join' if how == 'full' else 'the right side of a left join'}"
+    made = f"{'right' if hot == 'left' else 'left'} side is already grouped by the key"
+    assert (never if how == "full" or (how == "left" and hot == "right") else made) in text, text
+    assert_split(joined, f"split {hot}")
+    assert max(partition_rows(joined.where("k = 0"))) <= 1.4 * 4000 / 8
+
+
+@pytest.mark.parametrize("how", ["inner", "full"])
+def test_hot_rows_of_one_file_of_many_are_spread(spark, facts, dimension, tmp_path, how):
+    by_key = facts.withColumn("hot", F.expr("k <=> 0")).repartitionByRange(4, "hot", "k").drop("hot")
+    by_key.write.parquet(str(tmp_path / "rows"))
+    left = spark.read.parquet(str(tmp_path / "rows"))
+    assert len(partition_rows(left)) > 1
+    assert len(partition_rows(left.where("k = 0"))) == 1
+    joined = skewkit.skew_join(left, dimension, "k", how, strategy="salt")
+    assert_same_rows(joined, left.join(dimension, "k", how))
+    assert_split(joined, "split left")
+    assert max(partition_rows(joined.where("k = 0"))) <= 1.4 * 4000 / 8
+    if how == "inner":
+        with conf(spark, "spark.sql.adaptive.skewJoin.skewedPartitionThresholdInBytes", "1"):
+            text = skewkit.explain(skewkit.skew_join(left, dimension, "k", how, strategy="salt"))
+        assert "so not where a key's rows come from one file" in text, text
 
 
 def group_sizes(left: pd.DataFrame, right: pd.DataFrame) -> pd.DataFrame:
@@ -406,12 +474,14 @@ def test_explain_says_what_a_look_up_computes_twice(facts, dimension):
 
 
 def test_a_chain_of_three_skew_joins_on_different_keys(facts, dimension, adaptive):
-    sizes = facts.groupBy("s").agg(F.count("*").alias("n"))
+    keys = {"s": F.when(F.col("v") % 10 < 3, "1").otherwise(F.col("s")), "w": F.expr("if(v % 10 < 5, 7, v % 50)")}
+    joined = plain = facts.withColumns(keys)
+    sizes = plain.groupBy("s").agg(F.count("*").alias("n"))
     more = facts.selectExpr("v % 50 AS w").distinct().withColumn("even", F.col("w") % 2 == 0)
-    joined, plain = facts.withColumn("w", F.col("v") % 50), facts.withColumn("w", F.col("v") % 50)
     for other, on, how in ((dimension, "k", "full"), (sizes, "s", "left"), (more, "w", "right")):
         joined = skewkit.skew_join(joined, other, on, how, strategy="salt")
         plain = plain.join(other, on, how)
+        assert_split(joined, "split left")
     assert_same_rows(joined, plain)
     window = Window.partitionBy("k").orderBy("v")
     assert_same_rows(joined.withColumn("r", F.rank().over(window)), plain.withColumn("r", F.rank().over(window)))
@@ -492,9 +562,10 @@ def test_helper_names_do_not_clash(facts, dimension):
         "timestamp_seconds(k * 1000)",
         "k % 2 = 0",
         "cast(cast(k as string) as binary)",
-        "struct(k, if(k = 1, null, s) as s)",
+        "struct(k, if(k < 2, null, s) as s)",
         "array(k, null, 1)",
         "if(k = 0, double('NaN'), if(k = 1, double('-0.0'), if(k = 2, double('0.0'), double(k))))",
+        "if(k = 0, if(v % 2 = 0, double('-0.0'), double('0.0')), if(k = 1, double('NaN'), double(k)))",
         "make_dt_interval(cast(k as int))",
     ],
 )
@@ -504,13 +575,15 @@ def test_key_types(skewed, key, how, strategy):
     joined = skewkit.skew_join(left, right, "k", how, strategy=strategy, partitions=5)
     shown = [frame.withColumn("k", F.col("k").cast("string")) for frame in (joined, left.join(right, "k", how))]
     assert_same_rows(*shown)  # as texts: 0.0 is not -0.0
+    if strategy == "salt":
+        assert_split(joined)
 
 
 FIVE = (
     "k",
-    "s",
-    "if(v % 9 = 0, NULL, v % 2 = 0) AS b",
-    "date_add(date'2024-02-28', int(v % 3)) AS d",
+    "if(k = 0, 'é', s) AS s",
+    "if(k = 0, true, if(v % 9 = 0, NULL, v % 2 = 0)) AS b",
+    "date_add(date'2024-02-28', if(k = 0, 0, int(v % 3))) AS d",
     "decimal(k) AS n",
 )
 
@@ -522,6 +595,7 @@ def test_composite_keys_of_five_columns(skewed, how):
     keys = ["b", "d", "k", "n", "s"]
     joined = skewkit.skew_join(left, right, keys, how, strategy="salt", partitions=5)
     assert_same_rows(joined, left.join(right, keys, how))
+    assert_split(joined)
 
 
 @pytest.mark.every(6)

@@ -9,7 +9,7 @@ import skewkit
 from skewkit.errors import UnsupportedError
 from skewkit.spark.compat import physical_plan
 from skewkit.testing import assert_same_rows, partition_rows
-from tests.helpers import KINDS, conf, hot_frames
+from tests.helpers import KINDS, assert_split, conf, hot_frames
 
 COMES_OUT = {
     "inner": ["left", "right"],
@@ -46,13 +46,29 @@ def test_pairs_of_a_key_that_is_hot_on_both_sides_are_spread(skewed, how):
     assert hot_partition(joined.where("k = 0")) <= 1.5
 
 
-@pytest.mark.parametrize("how", ["inner", "left"])
+@pytest.mark.parametrize("how", ["inner", "left", "right", "semi", "anti"])
 def test_pairs_of_a_hot_key_are_spread_beside_a_residual_condition(skewed, how):
     left, right = skewed(3000), skewed(60, hot=0.1).selectExpr("k AS key", "v AS w")
+    if how in ("semi", "anti"):
+        right = right.where("key > 0").unionAll(right.limit(1).selectExpr("0L AS key", "2L AS w"))
     on = (left["k"] == right["key"]) & (left["v"] % 5 < right["w"] % 7)
+    left, right = (right, left) if how == "right" else (left, right)
     joined = skewkit.skew_join(left, right, on, how, strategy="salt")
     assert_same_rows(joined, left.join(right, on, how))
-    assert hot_partition(joined.where("k = 0")) <= 1.5
+    assert "  residual   the rest of the condition" in skewkit.explain(joined)
+    rows = joined.where("k = 0")
+    assert rows.count() > 500
+    assert hot_partition(rows) <= 1.5
+
+
+@pytest.mark.parametrize("how", ["inner", "left"])
+def test_pairs_in_order_of_time_are_spread(skewed, how):
+    left = skewed(3000).selectExpr("k", "v AS t").alias("l")
+    right = skewed(60, hot=0.1).selectExpr("k", "v * 40 AS t").alias("r")
+    on = F.expr("l.k = r.k AND l.t < r.t")
+    joined, plain = skewkit.skew_join(left, right, on, how, strategy="salt"), left.join(right, on, how)
+    assert_same_rows(joined.select("l.*", "r.t"), plain.select("l.*", "r.t"))
+    assert hot_partition(joined.where("l.k = 0")) <= 1.5
 
 
 WHOLE = {"left": "right", "right": "left", "semi": "right", "anti": "right", "full": "left"}
@@ -83,6 +99,18 @@ def test_null_keys_are_spread_in_every_join_that_keeps_them(skewed):
             assert hot_partition(joined, 8 if strategy == "salt" else 3) <= 1.3, (how, strategy)
 
 
+@pytest.mark.parametrize("how", ["left", "right", "anti"])
+def test_null_keys_are_spread_beside_a_residual_condition(skewed, how):
+    left = skewed(3000, hot=0.0, nulls=0.8)
+    right = skewed(3000, hot=0.0, nulls=0.8).selectExpr("k AS key", "v AS w")
+    on = (left["k"] == right["key"]) & (left["v"] % 5 < right["w"] % 7)
+    joined = skewkit.skew_join(left, right, on, how, strategy="salt")
+    assert_same_rows(joined, left.join(right, on, how))
+    rows = joined.where("key IS NULL AND k IS NULL" if how == "right" else "k IS NULL")
+    assert rows.count() > 2000
+    assert hot_partition(rows) <= 1.3
+
+
 def test_null_keys_are_spread_where_a_residual_condition_keeps_every_hot_key_whole(skewed):
     left = skewed(3000, hot=0.0, nulls=0.8)
     right = skewed(3000, hot=0.0, nulls=0.8).selectExpr("k AS key", "v AS w")
@@ -104,15 +132,19 @@ def test_a_full_join_that_no_null_can_be_in_is_left_to_spark(spark):
     assert "native: a full join keeps both sides' rows" in skewkit.explain(joined)
 
 
-@pytest.mark.parametrize("how", ["inner", "semi"])
+@pytest.mark.parametrize("how", ["inner", "left", "right", "semi", "anti"])
 def test_null_keys_that_do_not_come_out_are_left_out_before_the_shuffle(skewed, spark, tmp_path, how):
     skewed(3000, hot=0.2, nulls=0.6).write.parquet(str(tmp_path / "rows"))
-    left = spark.read.parquet(str(tmp_path / "rows"))
-    right = left.where("v % 9 = 0").select("k")
-    plan = physical_plan(skewkit.skew_join(left, right, "k", how, strategy="salt"))
+    rows = spark.read.parquet(str(tmp_path / "rows"))
+    few = rows.where("v % 9 = 0").select("k")
+    left, right = (few, rows) if how == "right" else (rows, few)
+    joined = skewkit.skew_join(left, right, "k", how, strategy="salt")
+    assert_same_rows(joined, left.join(right, "k", how))
+    plan = physical_plan(joined)
     _, *sides = re.split(r"Exchange [^b]", plan)
     assert len(sides) == 2, plan
-    assert all(re.search(r"Filter .*isnotnull\((coalesce\()?k#", side) for side in sides), plan
+    dropped = {"inner": sides, "semi": sides, "right": sides[:1]}.get(how, sides[1:])
+    assert all(re.search(r"Filter .*isnotnull\((coalesce\()?k#", side) for side in dropped), plan
 
 
 @pytest.mark.parametrize("how", ["left", "anti"])
@@ -133,6 +165,24 @@ def test_a_hot_null_is_spread_where_null_equals_null(skewed, how):
     assert_same_rows(joined, left.join(right, on, how))
     if how != "anti":
         assert hot_partition(joined.where("k IS NULL")) <= 1.5
+
+
+@pytest.mark.every(3)
+@pytest.mark.parametrize("side", ["right", "both"])
+@pytest.mark.parametrize("how", KINDS)
+def test_a_null_that_is_hot_on_the_right_is_spread_where_null_equals_null(skewed, how, side):
+    left = skewed(300, hot=0.0, nulls=0.6 if side == "both" else 0.02)
+    right = skewed(300 if side == "both" else 3000, hot=0.1, nulls=0.6).select(F.col("k").alias("key"), "v")
+    right = right.withColumnRenamed("v", "w")
+    on = left["k"].eqNullSafe(right["key"])
+    joined = skewkit.skew_join(left, right, on, how, strategy="salt")
+    assert_same_rows(joined, left.join(right, on, how))
+    if how not in ("semi", "anti"):
+        nulls = partition_rows(joined.where("k IS NULL AND key IS NULL"))
+        assert sum(nulls) > 5000
+        assert max(nulls) <= 1.4 * joined.count() / 8
+    else:
+        assert_split(joined, "answered by a look-up")
 
 
 def test_a_broadcast_keeps_to_its_bytes_for_who_asks_for_it_too(spark, skewed):
