@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
+import pandas as pd
 from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql import functions as F
 
@@ -61,6 +62,17 @@ def ranked(fact: DataFrame, dim: DataFrame) -> tuple[Callable[[], DataFrame], Ca
     return lambda: fact.join(dim, "k").withColumn("v", number), ours
 
 
+def pair_sizes(left: pd.DataFrame, right: pd.DataFrame) -> pd.DataFrame:
+    """Return the sizes of a group of the joined frame and of that of another one."""
+    return pd.DataFrame({"v": [len(left)], "w": [len(right)]})
+
+
+def cogrouped(fact: DataFrame, dim: DataFrame, join: Callable[..., DataFrame]) -> DataFrame:
+    """Join, and hand the groups of the same key to Python beside those of another frame; each stays whole."""
+    other = dim.select("k").groupBy("k")
+    return join(fact, dim, "k").groupBy("k").cogroup(other).applyInPandas(pair_sizes, "v bigint, w bigint")
+
+
 def three_keys(spark: SparkSession, folder: Path, fact: DataFrame, keys: int) -> DataFrame:
     """Write and read back a fact with two keys more, of which one has 0.3 and one 0.2 of the rows."""
     other = {
@@ -82,7 +94,7 @@ def pairs(spark: SparkSession, rows: int) -> DataFrame:
     return spark.range(min(rows, 400_000)).select(key.cast("bigint").alias("k"), F.col("id").alias("v"))
 
 
-def main(rows: int = 5_000_000, runs: int = 3, only: Sequence[str] = ()) -> None:
+def main(rows: int = 5_000_000, runs: int = 3, only: Sequence[str] = (), *, by_stage: bool = False) -> None:
     """Print one line per shape and way, of the shapes named in `only`, if any are."""
     print(f"{rows:,} rows joined to {int(rows * 0.15):,}, p1 = 0.38, {PARTITIONS} partitions, median of {runs} runs")
     with tempfile.TemporaryDirectory() as scratch:
@@ -114,6 +126,11 @@ def main(rows: int = 5_000_000, runs: int = 3, only: Sequence[str] = ()) -> None
                 lambda: fact.join(dim, "k").join(again, "k"),
                 lambda: salted(salted(fact, dim, "k"), again, "k"),
             )
+            few, few_keys = fact.where("v % 20 = 0"), dim.where("k % 20 = 0")
+            jobs["then cogrouped"] = (
+                lambda: cogrouped(few, few_keys, DataFrame.join),
+                lambda: cogrouped(few, few_keys, salted),
+            )
             jobs["chain of three"] = (
                 lambda: chain(three, dim, DataFrame.join),
                 lambda: chain(three, dim, skewkit.skew_join),
@@ -124,6 +141,8 @@ def main(rows: int = 5_000_000, runs: int = 3, only: Sequence[str] = ()) -> None
                 lambda: left.join(right, "k").withColumn("v", F.col("v") + F.col("w")),
                 lambda: skewkit.skew_join(left, right, "k").withColumn("v", F.col("v") + F.col("w")),
             )
+            if unknown := set(only) - set(jobs):
+                raise SystemExit(f"there is no case {', '.join(sorted(unknown))}; choose of {', '.join(jobs)}")
             for case in only or jobs:
                 plain, ours = jobs[case]
                 if case in kept:
@@ -135,4 +154,4 @@ def main(rows: int = 5_000_000, runs: int = 3, only: Sequence[str] = ()) -> None
                             done.append(run)
                 if case in kept:
                     kept[case].unpersist()
-        print_report(done, folder / "log", base="AQE")
+        print_report(done, folder / "log", base="AQE", by_stage=by_stage)

@@ -8,9 +8,11 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from benchmarks.tasks import Task, longest_over_mean, read_tasks, total_makespan
+from benchmarks.tasks import Task, longest_over_mean, makespan, read_tasks, stages, total_makespan
 
 SLOTS = 32
+_LEAST_CPU = 0.05
+"""CPU seconds of the smallest stage that is printed."""
 
 
 @dataclass(frozen=True)
@@ -39,10 +41,11 @@ def timed(
             spark.conf.unset(name)
 
 
-def print_report(runs: list[Run], log: Path, *, base: str, python: bool = False) -> None:
+def print_report(runs: list[Run], log: Path, *, base: str, python: bool = False, by_stage: bool = False) -> None:
     """Print one line per case and way, with ratios to the way `base`; every figure is a median over the runs.
 
-    `longest` is the longest task of the stage with the most CPU, over that stage's mean.
+    `longest` is the longest task of the stage with the most CPU, over that stage's mean. With `by_stage`, the stages of
+    the last run of each come after it.
     """
     tasks = read_tasks(log)
     found: dict[tuple[str, str], list[tuple[float, float, float, float]]] = {}
@@ -60,3 +63,20 @@ def print_report(runs: list[Run], log: Path, *, base: str, python: bool = False)
             f"{case:<{width}}  {way:<15} {wall:7.2f} {wall / plain[0]:6.2f} {cpu:7.2f} {cpu / plain[1]:6.2f} "
             f"{span:11.2f} {span / plain[2]:9.2f} {longest:8.2f}"
         )
+    for run in {(run.case, run.way): run for run in runs}.values() if by_stage else ():
+        _print_stages(run, [task for task in tasks if run.began <= task.launched <= run.ended])
+
+
+def _print_stages(run: Run, tasks: list[Task]) -> None:
+    """Print one line per stage of a run: which rows came in and went out, the CPU, and the longest task."""
+    print(
+        f"\n{run.case}, {run.way}: {run.wall:.2f} s\n   tasks    read  fetched  written   CPU s  makespan s  longest s"
+    )
+    for stage in stages(tasks).values():
+        cpu = [task.cpu for task in stage]
+        if sum(cpu) >= _LEAST_CPU:
+            rows = (sum(column) / 1e6 for column in zip(*((t.read, t.fetched, t.written) for t in stage), strict=True))
+            print(
+                f"{len(stage):8}" + "".join(f"{number:7.2f}M " for number in rows) + f"{sum(cpu):7.2f} "
+                f"{makespan(cpu, SLOTS):11.2f} {max(cpu):10.2f}"
+            )

@@ -13,12 +13,18 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class Task:
-    """One finished task: its stage, its index in launch order, and what it took in seconds."""
+    """One finished task: its stage, when it was launched (epoch ms), and what it took in seconds.
+
+    `read` are the records it read from files or a cache, `fetched` those from shuffles, `written` those to one.
+    """
 
     stage: int
     launched: int
     cpu: float
     run: float
+    read: int = 0
+    fetched: int = 0
+    written: int = 0
 
 
 def read_tasks(folder: Path, since: int = 0) -> list[Task]:
@@ -32,7 +38,15 @@ def read_tasks(folder: Path, since: int = 0) -> list[Task]:
             info, metrics = event["Task Info"], event.get("Task Metrics") or {}
             if info["Launch Time"] >= since and not info["Failed"]:
                 cpu, run = metrics.get("Executor CPU Time", 0) / 1e9, metrics.get("Executor Run Time", 0) / 1e3
-                tasks.append(Task(event["Stage ID"], info["Launch Time"], cpu, run))
+                records = (
+                    metrics.get(group, {}).get(name, 0)
+                    for group, name in (
+                        ("Input Metrics", "Records Read"),
+                        ("Shuffle Read Metrics", "Total Records Read"),
+                        ("Shuffle Write Metrics", "Shuffle Records Written"),
+                    )
+                )
+                tasks.append(Task(event["Stage ID"], info["Launch Time"], cpu, run, *records))
     return tasks
 
 

@@ -11,6 +11,7 @@ from pyspark.sql import functions as F
 import skewkit
 from skewkit.simulator.streams import zipf
 from skewkit.testing import partition_rows
+from tests.helpers import assert_split
 
 N = 32
 DATA = Path(__file__).parents[3] / "shared" / "data"
@@ -61,3 +62,21 @@ def test_real_keys(spark, tmp_path, table, key):
     shutil.copyfile(file, copy)
     os.utime(copy, (1_000_000_000, 1_000_000_000))
     assert_even(spark.read.parquet(str(copy)), key)
+
+
+@pytest.mark.slow
+def test_pairs_of_real_keys_that_are_hot_on_both_sides(spark):
+    """886 million pairs of artworks that share a subject; at most 1.5 times the mean in a task."""
+    file = DATA / "tate_artwork_subjects.parquet"
+    if not file.is_file():
+        pytest.skip(
+            "tate_artwork_subjects.parquet is not at hand; generated pairs stand for it in test_join_balance.py"
+        )
+    subjects = spark.read.parquet(str(file)).where("subject IS NOT NULL")
+    left, right = (subjects.selectExpr("subject AS k", f"artwork_id AS {name}") for name in "vw")
+    joined = skewkit.skew_join(left, right, "k", strategy="salt", partitions=N)
+    assert_split(joined)
+    pairs = partition_rows(joined)
+    assert sum(pairs) == left.groupBy("k").count().selectExpr("sum(count * count)").first()[0] > 8e8
+    assert len(pairs) == N
+    assert max(pairs) <= 1.5 * sum(pairs) / N
