@@ -65,6 +65,7 @@ def test_real_keys(spark, tmp_path, table, key):
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(900)
 def test_pairs_of_real_keys_that_are_hot_on_both_sides(spark):
     """886 million pairs of artworks that share a subject; at most 1.5 times the mean in a task."""
     file = DATA / "tate_artwork_subjects.parquet"
