@@ -6,7 +6,7 @@ from dataclasses import replace
 from math import inf
 
 from skewkit.api.common import stale_note
-from skewkit.api.joinprofiles import LOW, Asked, gathered_sides, gathered_unread, profiles_of
+from skewkit.api.joinprofiles import LOW, Asked, few_pairs, gathered_sides, gathered_unread, profiles_of
 from skewkit.api.joinsides import Sides
 from skewkit.errors import UnsupportedError
 from skewkit.plan.adaptive import adaptive_note, threshold_of, unshuffled
@@ -173,7 +173,7 @@ def _strategy(
     hashed = _fits_a_hash_table(asked, sides, plan, (left, right))
     options = JoinOptions(sides.widths, hashed, sides.no_broadcast, memory, sides.costly, unshuffled(physical))
     chosen, reason = choose_join(plan, (left, right), asked.settings, options)
-    gathered = {} if chosen == "native" else gathered_sides(asked, sides)
+    gathered = gathered_sides(asked, sides) if chosen != "native" and few_pairs(asked, (left, right)) else {}
     return next((("native", why) for side, why in gathered.items() if side in _hot_sides(plan)), (chosen, reason))
 
 

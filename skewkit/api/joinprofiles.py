@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from skewkit.api.common import measured
@@ -10,12 +10,13 @@ from skewkit.api.joinsides import Sides
 from skewkit.api.looks import Looked, look_at
 from skewkit.options import Settings
 from skewkit.plan.choice import cold_reason
+from skewkit.plan.grid import OUTPUT_COST
 from skewkit.plan.joinplan import join_plan
 from skewkit.plan.joinrules import JoinRules, Side
 from skewkit.plan.profile import KeyProfile, every_key_once
 from skewkit.spark.joinsides import JoinKeys
 from skewkit.spark.keys import Keys
-from skewkit.spark.profiling import bucket_count
+from skewkit.spark.profiling import bucket_count, most_rows
 from skewkit.spark.seen import Seen
 
 LOW = 4.0
@@ -101,23 +102,37 @@ def _cold(asked: Asked, left: KeyProfile, right: KeyProfile) -> bool:
 
 
 def gathered_sides(asked: Asked, sides: Sides) -> dict[Side, str]:
-    """Return the sides that the user repartitioned by the key, and why their hot keys cannot be spread any more."""
+    """Return the sides that the user repartitioned by the key, and why their hot rows cannot be spread any more."""
     pairs = zip(sides.named, (asked.keys.left, asked.keys.right), strict=True)
     return {side: _GATHERED.format(side) for (side, seen), own in pairs if seen.gathered(own.bare)}
 
 
 def gathered_unread(asked: Asked, sides: Sides) -> dict[Side, str]:
-    """Return the sides that are repartitioned by the key, where no other side has hot keys; they need not run then.
+    """Return the side that is repartitioned by the key, where nothing could be spread; it need not run then.
 
-    A look at the other side shows whether it has any.
+    A look at the other side shows whether it has hot keys of its own, or many rows of a key, so that what comes out of
+    the join may be skewed, too. Where both sides are repartitioned, nobody knows.
     """
     if not asked.auto or asked.left is not None:
         return {}
-    found = {
-        side: f"{reason} (to profile it would run it twice)" for side, reason in gathered_sides(asked, sides).items()
-    }
-    pairs = zip(sides.named, (asked.keys.left, asked.keys.right), strict=True)
-    if not found or all(side in found or _once(seen, own) for (side, seen), own in pairs):
+    gathered = gathered_sides(asked, sides)
+    if len(gathered) != 1:
+        return {}
+    found = {side: f"{reason} (to profile it would run it twice)" for side, reason in gathered.items()}
+    other = "right" if "left" in gathered else "left"
+    if _once(getattr(sides, other), getattr(asked.keys, other)):
         return found
-    looked = _looked(asked, sides, unread=found)
-    return found if looked is not None and _cold(asked, *looked) else {}
+    looked = _looked(asked, sides, unread=gathered)
+    if looked is None or not _cold(asked, *looked):
+        return {}
+    return found if few_pairs(asked, [looked[other == "right"]]) else {}
+
+
+def few_pairs(asked: Asked, profiles: Sequence[KeyProfile | None]) -> bool:
+    """Return whether what a row of a hot key meets in the join is less work than the row itself.
+
+    Otherwise what comes out of the join can be spread, though what comes in is in one task. A hot key's row meets the
+    other side's, of which there are not more than of its own side.
+    """
+    met = min((most_rows(profile) for profile in profiles if profile is not None), default=1.0)
+    return asked.rules.how in ("semi", "anti") or met * OUTPUT_COST <= 1

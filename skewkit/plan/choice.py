@@ -9,7 +9,7 @@ from skewkit.options import Settings
 from skewkit.plan.joinplan import Head, JoinPlan
 from skewkit.plan.joinrules import Side, opposite
 from skewkit.plan.keyplan import KeyPlan
-from skewkit.plan.price import Widths, broadcast_fits, broadcast_price, native_price, salt_price
+from skewkit.plan.price import Widths, broadcast_fits, broadcast_price, makes_many_pairs, native_price, salt_price
 from skewkit.plan.profile import KeyProfile
 
 
@@ -122,4 +122,6 @@ def _no_head(plan: JoinPlan, head: Head | None, settings: Settings, options: Joi
         return f"the {side} side's rows of the hot keys may be too many"
     if not broadcast_fits(head, options.memory or options.widths, settings.broadcast_bytes):
         return f"the {side} side's rows of the hot keys may be more than {settings.broadcast_bytes:,} bytes"
+    if options.no_broadcast is None and makes_many_pairs(plan):
+        return "their pairs are many, and would come out where the hot rows lie, be it in one file"
     return options.no_broadcast

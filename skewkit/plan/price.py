@@ -89,6 +89,12 @@ def broadcast_price(plan: JoinPlan, head: Head, widths: Widths, *, hashed: bool)
     return Price(total, total / plan.keys.partitions)
 
 
+def makes_many_pairs(plan: JoinPlan) -> bool:
+    """Return whether the pairs of a heavy key are more work than the rows of its larger side."""
+    rows = (min(grid.left_rows, grid.right_rows) for grid in plan.grids)
+    return plan.rules.how not in ("semi", "anti") and OUTPUT_COST * max(rows, default=0.0) > 1
+
+
 def broadcast_fits(head: Head, widths: Widths, most_bytes: float) -> bool:
     """Return whether the broadcast rows of a head keep to a budget of bytes."""
     return head.rows * widths.of(opposite(head.side)) <= most_bytes

@@ -14,11 +14,11 @@ _ATTRIBUTE = re.compile(r"([^\s,\[(]+)#\d+L?")
 
 
 def grouped_by(explained: str) -> set[str] | None:
-    r"""Return the names, in lower case, of the columns that a frame is grouped by; None where its top is no group-by.
+    r"""Return the names of the columns that a frame is grouped by; None where its top is no group-by.
 
     Columns may have been selected and rows filtered since, but those columns must still be there.
 
-    >>> grouped_by("== Optimized Logical Plan ==\nAggregate [k#1, J#2L], [k#1, J#2L, count(1) AS n#3L]") == {"k", "j"}
+    >>> grouped_by("== Optimized Logical Plan ==\nAggregate [k#1, J#2L], [k#1, J#2L, count(1) AS n#3L]") == {"k", "J"}
     True
     >>> grouped_by("Project [k#1], Statistics(sizeInBytes=9.0 B)\n+- Aggregate [k#1], [n#3L, k#1], Statistics(8.0 B)")
     {'k'}
@@ -42,12 +42,12 @@ def grouped_by(explained: str) -> set[str] | None:
 
 
 def placed_by(physical: str) -> set[str] | None:
-    r"""Return the names, in lower case, of the columns that the user repartitioned a frame by, as its last shuffle.
+    r"""Return the names of the columns that the user repartitioned a frame by, as its last shuffle.
 
     Columns may have been selected and rows filtered since, but those columns must still be there.
 
     >>> placed_by("AdaptiveSparkPlan isFinalPlan=false\n+- Exchange hashpartitioning(K#1, 8), REPARTITION_BY_NUM")
-    {'k'}
+    {'K'}
     >>> placed_by("Project [k#1, (v#2 + 1) AS w#3]\n+- Exchange hashpartitioning(k#1, 8), REPARTITION_BY_NUM")
     {'k'}
     >>> placed_by("Project [k#1]\n+- Exchange rangepartitioning(k#1 ASC NULLS FIRST, 8), REPARTITION_BY_NUM")
@@ -70,16 +70,17 @@ def placed_by(physical: str) -> set[str] | None:
 
 
 def _kept(columns: str, selected: Sequence[str]) -> set[str] | None:
-    """Return the names in a list of columns, in lower case; None where one is not in all that was selected since.
+    """Return the names in a list of columns; None where one is not in all that was selected since.
 
     Nor may another one have been given its name.
     """
     if any(is_cut(text) for text in (columns, *selected)):
         return None
     listed = [_ATTRIBUTE.fullmatch(column) for column in columns.split(", ")]
-    names = {found[1].lower() for found in listed if found is not None}
-    if len(names) < len(listed):  # a name with a space, two columns of one name, or what is no column
+    names = {found[1] for found in listed if found is not None}
+    folded = {name.lower() for name in names}
+    if len(folded) < len(listed):  # a name with a space, two columns of one name, or what is no column
         return None
     named_anew = {name.lower() for text in selected for name in re.findall(r" AS ([^\s,]+)#\d+", text)}
     kept = all(set(columns.split(", ")) <= set(text.strip(" ,[]").split(", ")) for text in selected)
-    return names if kept and not names & named_anew else None
+    return names if kept and not folded & named_anew else None

@@ -38,6 +38,7 @@ COMPUTED = 4096.0
 _MOST_WIDTHS = 64
 _NAMED = re.compile(r"Column<'[\w.`]+'>")
 _PARSED = "is parsed from texts, of which Spark may drop more or fewer as malformed when other columns are asked for"
+_CASE = "spark.sql.caseSensitive"
 _CORRUPT = "spark.sql.files.ignoreCorruptFiles"
 _CORRUPTED = f"reads files, of which Spark may skip more or fewer when other columns are asked for, as {_CORRUPT} is on"
 
@@ -234,8 +235,7 @@ class Seen:
         >>> Seen(spark.range(9).repartition(3, "id")).gathered(["id"]), Seen(spark.range(9)).gathered(["id"])
         (True, False)
         """
-        placed = placed_by(self._whole)
-        return placed is not None and placed <= {key.lower() for key in keys}
+        return self._among(placed_by(self._whole), keys)
 
     def once(self, keys: Sequence[str]) -> bool:
         """Return whether the frame is grouped by some of these columns, so that it has every key once.
@@ -243,8 +243,13 @@ class Seen:
         >>> Seen(spark.range(9).groupBy("id").count()).once(["id"])
         True
         """
-        grouped = grouped_by(self._whole_text)
-        return grouped is not None and grouped <= {key.lower() for key in keys}
+        return self._among(grouped_by(self._whole_text), keys)
+
+    def _among(self, names: set[str] | None, keys: Sequence[str]) -> bool:
+        """Return whether all of these columns are keys, whose names have upper and lower case only if the session's."""
+        spelt = (conf_reader(self.frame.sparkSession)(_CASE) or "").strip().lower() == "true"
+        fold = str if spelt else str.lower
+        return names is not None and set(map(fold, names)) <= set(map(fold, keys))
 
     @property
     def stored(self) -> bool:

@@ -281,6 +281,15 @@ def test_a_look_up_on_what_comes_out_of_a_shuffle_is_not_cheap():
     assert salt_price(plan, Widths(), hashed=False, costly={"right": 1.0}) == cheap
 
 
+def test_hot_keys_that_make_many_pairs_are_not_broadcast():
+    """A broadcast joins them where they lie, which may be one file; few pairs do no harm there."""
+    for rows, expected in ((30.0, "broadcast_head"), (40.0, "salt")):
+        both = profile_of({1: 1e6}, 1e6), profile_of({1: rows}, 1e6)
+        chosen, reason = choose_join(join_plan(*both, 32, JoinRules("inner")), both, Settings(), OPTIONS)
+        assert chosen == expected, reason
+        assert ("their pairs are many" in reason) == (expected == "salt")
+
+
 def test_bytes_count_in_the_price():
     """The look-up reads keys: it is dear beside narrow rows, and cheap beside wide ones."""
     both = profile_of({1: 1e5}, 1e6), profile_of({1: 1.0}, 1e6)

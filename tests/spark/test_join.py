@@ -429,10 +429,14 @@ def test_rows_that_the_user_gathered_by_the_key_cannot_be_spread(spark, monkeypa
     gathered = hot.repartition(5, "k")
     since = gathered.where("s < 10").selectExpr("k", "s + 1 AS t")
     with conf(spark, "spark.sql.autoBroadcastJoinThreshold", "-1"):
-        for left, right in ((hot, names.repartition(5, "k")), (gathered, hot)):
-            text = skewkit.explain(skewkit.skew_join(left, right, "k"))  # the other side has hot keys of its own
-            assert "to profile it" not in text, text
-            assert ("strategy   native" in text) == (left is gathered), text
+        some = names.unionAll(spark.range(100).selectExpr("7L AS k", "id AS w"))
+        for left, right in ((hot, names.repartition(5, "k")), (gathered, hot), (gathered, some)):
+            # The other side has hot keys of its own, or so many rows of a key that what comes out is skewed.
+            text = skewkit.explain(skewkit.skew_join(left, right, "k"))
+            assert "strategy   native" not in text, text
+        for other, how in ((hot, "semi"), (names.repartition(7, "k"), "inner")):
+            text = skewkit.explain(skewkit.skew_join(gathered, other, "k", how))
+            assert "leave this repartition out to have them spread\n" in text, text
         by_other = gathered.selectExpr("s AS k", "k AS s")
         for left, right in ((hot.repartition(5, "s"), names), (by_other, names)):
             text = skewkit.explain(skewkit.skew_join(left, right, "k"))
@@ -440,13 +444,23 @@ def test_rows_that_the_user_gathered_by_the_key_cannot_be_spread(spark, monkeypa
         # What is repartitioned need not run to know that, where the other side has no hot key.
         monkeypatch.setattr("skewkit.api.joinprofiles.measured", lambda *_: pytest.fail("a frame is profiled"))
         pairs = ((gathered, names), (names, hot.repartition(5, "K")), (since, names), (gathered, once))
-        for left, right in (*pairs, (gathered, names.repartition(7, "k"))):
+        for left, right in pairs:
             joined = skewkit.skew_join(left, right, "k")
             text = skewkit.explain(joined)
             assert "strategy   native: the" in text, text
             assert "leave this repartition out" in text, text
             assert "was repartitioned by the user" in text or "adaptive execution is off" in text, text
             assert_same_rows(joined.agg(F.count("*"), F.sum("k")), left.join(right, "k").agg(F.count("*"), F.sum("k")))
+
+
+def test_what_is_gathered_by_a_column_of_the_same_name_in_other_case(spark):
+    hot = spark.range(60_000).selectExpr("if(id % 3 = 0, 7, id % 9000) AS k", "id AS K")
+    with conf(spark, "spark.sql.caseSensitive", "true"):
+        seen = Seen(hot.repartition(5, "K"))
+        assert (seen.gathered(["K"]), seen.gathered(["k"])) == (True, False)
+        once = Seen(hot.groupBy("K").agg(F.max("k").alias("m")))
+        assert (once.once(["K"]), once.once(["k"])) == (True, False)
+    assert Seen(spark.range(9).repartition(5, "ID")).gathered(["Id"])
 
 
 @pytest.mark.connect
