@@ -93,7 +93,8 @@ def skew_join(
       `right["k"]` (in a right join `left["k"]`) finds them, but not after an inner join of a right frame with a column
       that cannot be null, after `broadcast_head` where either frame has such a column or two of one name, and
       after a join of a frame with itself.
-    * Where a broadcast or the data's evenness makes plain Spark right, its plan is returned (`strategy="auto"`).
+    * Where a broadcast or the data's evenness makes plain Spark right, its plan is returned (`strategy="auto"`); so it
+      is where a side is repartitioned by the key, as its hot rows are in one task by then, unless a row meets many.
     * A side that is itself what `skew_join` returned need not run to be profiled: a sample of one of its sides is
       joined, so that the keys of a chain of joins are found at a fraction of its cost. It does run where it is a full
       join, a row of that side brings many of the other one, or nobody has looked at both sides; so do other joins.

@@ -6,7 +6,7 @@ from dataclasses import replace
 from math import inf
 
 from skewkit.api.common import stale_note
-from skewkit.api.joinprofiles import LOW, Asked, few_pairs, gathered_sides, gathered_unread, profiles_of
+from skewkit.api.joinprofiles import TIMES_TOO_LOW, Asked, gathered_sides, gathered_unread, profiles_of
 from skewkit.api.joinsides import Sides
 from skewkit.errors import UnsupportedError
 from skewkit.plan.adaptive import adaptive_note, threshold_of, unshuffled
@@ -14,12 +14,13 @@ from skewkit.plan.choice import Choice, JoinOptions, choose_join, hot_reason
 from skewkit.plan.grid import Grid
 from skewkit.plan.joinplan import Head, JoinPlan, join_plan
 from skewkit.plan.joinrules import SIDES, Side, opposite
+from skewkit.plan.price import makes_many_pairs
 from skewkit.plan.profile import KeyProfile
 from skewkit.spark.compat import conf_reader, is_off
 from skewkit.spark.frames import origin_of
 from skewkit.spark.joining import rows_of
 from skewkit.spark.joinoperator import streamed_side, top_join
-from skewkit.spark.profiling import most_rows
+from skewkit.spark.profiling import most_rows, surely_unlisted
 
 _SURELY = 10
 """A guess of rows is right within a factor of ten or so."""
@@ -151,7 +152,7 @@ def _times_of_profile(asked: Asked, sides: Sides, side: Side, used: tuple[KeyPro
         return inf
     if profile.rows >= seen.rows:
         return 1.0
-    return seen.rows * (1.0 if seen.rows_are_counted else LOW) / max(1.0, profile.rows)
+    return seen.rows * (1.0 if seen.rows_are_counted else TIMES_TOO_LOW) / max(1.0, profile.rows)
 
 
 def _without_a_job(asked: Asked, physical: str) -> str | None:
@@ -173,7 +174,9 @@ def _strategy(
     hashed = _fits_a_hash_table(asked, sides, plan, (left, right))
     options = JoinOptions(sides.widths, hashed, sides.no_broadcast, memory, sides.costly, unshuffled(physical))
     chosen, reason = choose_join(plan, (left, right), asked.settings, options)
-    gathered = gathered_sides(asked, sides) if chosen != "native" and few_pairs(asked, (left, right)) else {}
+    # What comes out of a join can still be spread, where that is the work.
+    unlisted = surely_unlisted(left), 1.0 if right is None else surely_unlisted(right)
+    gathered = {} if chosen == "native" or makes_many_pairs(plan, unlisted) else gathered_sides(asked, sides)
     return next((("native", why) for side, why in gathered.items() if side in _hot_sides(plan)), (chosen, reason))
 
 

@@ -1,8 +1,8 @@
-"""What a join is decided by: what the user asked for, and profiles of its sides, each question once."""
+"""What a join is decided by: what the user asked for, and what is known of the keys of its sides."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from skewkit.api.common import measured
@@ -12,19 +12,20 @@ from skewkit.options import Settings
 from skewkit.plan.choice import cold_reason
 from skewkit.plan.grid import OUTPUT_COST
 from skewkit.plan.joinplan import join_plan
-from skewkit.plan.joinrules import JoinRules, Side
+from skewkit.plan.joinrules import JoinRules, Side, opposite
 from skewkit.plan.profile import KeyProfile, every_key_once
 from skewkit.spark.joinsides import JoinKeys
 from skewkit.spark.keys import Keys
-from skewkit.spark.profiling import bucket_count, most_rows
+from skewkit.spark.profiling import bucket_count, surely_unlisted
 from skewkit.spark.seen import Seen
 
-LOW = 4.0
+TIMES_TOO_LOW = 4.0
 """The optimizer's guess of rows goes by compressed bytes and may be so many times too small."""
 _GATHERED = (
-    "the {} side is repartitioned by the key, so a hot key's rows are in one task before they can be spread; "
-    "leave this repartition out to have them spread"
+    "the {} side is repartitioned by the key, so the rows of a hot key, if it has one, are in one task before they can "
+    "be spread"
 )
+_LEAVE_OUT = "; leave this repartition out to have them spread"
 
 
 @dataclass(frozen=True)
@@ -82,7 +83,7 @@ def _looked(asked: Asked, sides: Sides, unread: Collection[Side] = ()) -> tuple[
         return None
     profiles = iter(found.profiles)
     left, right = (
-        every_key_once(own.names, own.types, LOW * (each.rows or 0), buckets=bucket_count(n))
+        every_key_once(own.names, own.types, TIMES_TOO_LOW * (each.rows or 0), buckets=bucket_count(n))
         if unique
         else next(profiles)
         for each, own, unique in zip(seen, keys, once, strict=True)
@@ -104,35 +105,33 @@ def _cold(asked: Asked, left: KeyProfile, right: KeyProfile) -> bool:
 def gathered_sides(asked: Asked, sides: Sides) -> dict[Side, str]:
     """Return the sides that the user repartitioned by the key, and why their hot rows cannot be spread any more."""
     pairs = zip(sides.named, (asked.keys.left, asked.keys.right), strict=True)
-    return {side: _GATHERED.format(side) for (side, seen), own in pairs if seen.gathered(own.bare)}
+    return {
+        side: _GATHERED.format(side) + (_LEAVE_OUT if asked.rules.copies(opposite(side)) != "never" else "")
+        for (side, seen), own in pairs
+        if seen.gathered(own.bare)
+    }
 
 
 def gathered_unread(asked: Asked, sides: Sides) -> dict[Side, str]:
     """Return the side that is repartitioned by the key, where nothing could be spread; it need not run then.
 
-    A look at the other side shows whether it has hot keys of its own, or many rows of a key, so that what comes out of
-    the join may be skewed, too. Where both sides are repartitioned, nobody knows.
+    A look at the other side shows whether it has hot keys of its own, or surely many rows of a key, so that what comes
+    out of the join may be skewed, too. Where both sides are repartitioned, nobody knows.
     """
-    if not asked.auto or asked.left is not None:
-        return {}
-    gathered = gathered_sides(asked, sides)
+    gathered = gathered_sides(asked, sides) if asked.auto and asked.left is None else {}
     if len(gathered) != 1:
         return {}
-    found = {side: f"{reason} (to profile it would run it twice)" for side, reason in gathered.items()}
-    other = "right" if "left" in gathered else "left"
-    if _once(getattr(sides, other), getattr(asked.keys, other)):
-        return found
+    pairs = zip(sides.named, (asked.keys.left, asked.keys.right), strict=True)
+    if all(side in gathered or _once(seen, own) for (side, seen), own in pairs):
+        return gathered
     looked = _looked(asked, sides, unread=gathered)
     if looked is None or not _cold(asked, *looked):
         return {}
-    return found if few_pairs(asked, [looked[other == "right"]]) else {}
+    many = asked.rules.how not in ("semi", "anti") and any(OUTPUT_COST * _surely(asked, each) > 1 for each in looked)
+    return {} if many else gathered
 
 
-def few_pairs(asked: Asked, profiles: Sequence[KeyProfile | None]) -> bool:
-    """Return whether what a row of a hot key meets in the join is less work than the row itself.
-
-    Otherwise what comes out of the join can be spread, though what comes in is in one task. A hot key's row meets the
-    other side's, of which there are not more than of its own side.
-    """
-    met = min((most_rows(profile) for profile in profiles if profile is not None), default=1.0)
-    return asked.rules.how in ("semi", "anti") or met * OUTPUT_COST <= 1
+def _surely(asked: Asked, profile: KeyProfile) -> float:
+    """Return how many rows some key surely has that may match."""
+    heavy = (*profile.heavy, *(profile.null_heavy if any(asked.keys.null_safe) else ()))
+    return max((h.low for h in heavy), default=surely_unlisted(profile))

@@ -123,5 +123,5 @@ def _no_head(plan: JoinPlan, head: Head | None, settings: Settings, options: Joi
     if not broadcast_fits(head, options.memory or options.widths, settings.broadcast_bytes):
         return f"the {side} side's rows of the hot keys may be more than {settings.broadcast_bytes:,} bytes"
     if options.no_broadcast is None and makes_many_pairs(plan):
-        return "their pairs are many, and would come out where the hot rows lie, be it in one file"
+        return "their pairs are many, and would come out where the hot rows lie, which may be one file"
     return options.no_broadcast

@@ -89,9 +89,12 @@ def broadcast_price(plan: JoinPlan, head: Head, widths: Widths, *, hashed: bool)
     return Price(total, total / plan.keys.partitions)
 
 
-def makes_many_pairs(plan: JoinPlan) -> bool:
-    """Return whether the pairs of a heavy key are more work than the rows of its larger side."""
-    rows = (min(grid.left_rows, grid.right_rows) for grid in plan.grids)
+def makes_many_pairs(plan: JoinPlan, unlisted: tuple[float, float] = (1.0, 1.0)) -> bool:
+    """Return whether the pairs of a heavy key are more work than the rows of its larger side.
+
+    A key that the profile of a side does not list has one row there, or as many as `unlisted` says of left and right.
+    """
+    rows = (min(max(g.left_rows, unlisted[0]), max(g.right_rows, unlisted[1])) for g in plan.grids)
     return plan.rules.how not in ("semi", "anti") and OUTPUT_COST * max(rows, default=0.0) > 1
 
 

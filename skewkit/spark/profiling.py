@@ -275,9 +275,21 @@ def most_rows(profile: KeyProfile) -> float:
     most = max((h.estimate for h in (*profile.heavy, *profile.null_heavy)), default=0.0)
     if not profile.sampled:
         return max(most, profile.unlisted)
-    high, spread = profile.unlisted * profile.fraction, _Z * _Z * (1 - profile.fraction)
-    seen = high - math.sqrt(high * spread)
+    seen = _unlisted_seen(profile)
     return max(most, 1.0 if seen < 1.5 else seen / profile.fraction)
+
+
+def surely_unlisted(profile: KeyProfile) -> float:
+    """Return how many rows some key that is not listed surely has; 1 at least."""
+    if not profile.sampled:
+        return max(1.0, profile.unlisted)
+    return max(1.0, bounds(_unlisted_seen(profile), profile.fraction)[0])
+
+
+def _unlisted_seen(profile: KeyProfile) -> float:
+    """Return the rows that were seen of what is not listed, from its bound."""
+    high, spread = profile.unlisted * profile.fraction, _Z * _Z * (1 - profile.fraction)
+    return high - math.sqrt(high * spread)
 
 
 def _number(value: float, task: Task) -> float:

@@ -247,9 +247,11 @@ class Seen:
 
     def _among(self, names: set[str] | None, keys: Sequence[str]) -> bool:
         """Return whether all of these columns are keys, whose names have upper and lower case only if the session's."""
+        if names is None:
+            return False
         spelt = (conf_reader(self.frame.sparkSession)(_CASE) or "").strip().lower() == "true"
         fold = str if spelt else str.lower
-        return names is not None and set(map(fold, names)) <= set(map(fold, keys))
+        return set(map(fold, names)) <= set(map(fold, keys))
 
     @property
     def stored(self) -> bool:

@@ -2,6 +2,7 @@
 
 import re
 from collections import Counter
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
@@ -15,8 +16,9 @@ from skewkit.plan.choice import JoinOptions, choose_join
 from skewkit.plan.grid import along, cells_of, shape_of, work
 from skewkit.plan.joinplan import JoinPlan, join_plan
 from skewkit.plan.joinrules import KEPT, SIDES, JoinRules, opposite
-from skewkit.plan.price import Widths, native_price, salt_price
+from skewkit.plan.price import Widths, makes_many_pairs, native_price, salt_price
 from skewkit.plan.profile import HeavyKey, KeyProfile, named_heavy
+from skewkit.spark.profiling import bounds, surely_unlisted
 
 AGAIN = st.sampled_from([(), ("left",), ("right",), SIDES])
 RULES = st.builds(JoinRules, st.sampled_from(sorted(KEPT)), st.booleans(), AGAIN)
@@ -288,6 +290,25 @@ def test_hot_keys_that_make_many_pairs_are_not_broadcast():
         chosen, reason = choose_join(join_plan(*both, 32, JoinRules("inner")), both, Settings(), OPTIONS)
         assert chosen == expected, reason
         assert ("their pairs are many" in reason) == (expected == "salt")
+
+
+def test_many_pairs_are_told_by_key():
+    left, right = profile_of({1: 1e6}, 1e6), profile_of({3: 1e5}, 1e6)
+    plan = join_plan(left, right, 32, JoinRules("inner"))
+    assert not makes_many_pairs(plan), "either key meets one row"
+    assert makes_many_pairs(plan, (1.0, 50.0)), "or more, where keys that are not listed have more"
+    assert not makes_many_pairs(join_plan(left, left, 32, JoinRules("semi")), (50.0, 50.0))
+
+
+@pytest.mark.parametrize("seen", [2, 3, 400])
+def test_a_sample_tells_how_many_rows_a_key_surely_has(seen):
+    """Of ten million keys that are all there twice, a sample of 2 % has some twice: no sign of a hundred rows."""
+    profile = replace(profile_of({}), sampled=True, fraction=0.02, unlisted=bounds(seen, 0.02)[1])
+    low = surely_unlisted(profile)
+    assert seen <= low <= seen / 0.02
+    assert low == pytest.approx(bounds(seen, 0.02)[0], rel=0.02, abs=1)
+    assert (low > 33) == (seen == 400)
+    assert surely_unlisted(replace(profile, sampled=False)) == profile.unlisted
 
 
 def test_bytes_count_in_the_price():
