@@ -130,8 +130,13 @@ def first_line(error: Exception) -> str:
     '[PARSE_SYNTAX_ERROR] Syntax error'
     >>> first_line(ValueError("An error occurred while calling o1.x.\n: E: a\n\tat f\nCaused by: E: b\n\tat g"))
     'E: b'
+    >>> first_line(ValueError("[STAGE_MATERIALIZATION_MULTIPLE_FAILURES] Multiple failures (2):\n 1. E: a\n 2. E: b"))
+    'E: a'
     """
     lines = str(error).strip().splitlines() or [type(error).__name__]
+    several = next((line.strip()[3:] for line in lines if line.strip().startswith("1. ")), None)
+    if "_MULTIPLE_FAILURES]" in "".join(lines[:2]) and several:
+        return several
     if not lines[0].startswith("An error occurred while calling"):
         return lines[0]
     causes = [line.partition(": ")[2] for line in lines[1:] if line.startswith((": ", "Caused by: "))]
@@ -215,13 +220,18 @@ def stale_note(profile: KeyProfile, partitions: int) -> tuple[str, ...]:
     )
 
 
-def measured(sides: Sequence[tuple[Seen, Keys]], partitions: int, settings: Settings, **wanted: Any) -> list[Found]:
+def measured(
+    sides: Sequence[tuple[Seen, Keys]], partitions: int, settings: Settings, *, by_task: bool = False, **wanted: Any
+) -> list[Found]:
     """Profile one or two frames in one query, from samples sized for the number of partitions.
 
-    `wanted` is what else to measure of the first frame: fields of `skewkit.spark.profiling.Task`.
+    `by_task` asks which keys of frames that are only read come from one task; `wanted` is what else to measure of the
+    first frame: fields of `skewkit.spark.profiling.Task`.
     """
     rows = settings.sample_rows * partitions
-    tasks = [Task(seen.frame, keys, auto_fraction(seen.rows, rows)) for seen, keys in sides]
+    tasks = [
+        Task(seen.frame, keys, auto_fraction(seen.rows, rows), by_task=by_task and seen.simple) for seen, keys in sides
+    ]
     tasks[0] = replace(tasks[0], **wanted)
     sampling = Sampling(rows, partitions, settings)
     drawn = [_drawn(task, seen, sampling) for task, (seen, _) in zip(tasks, sides, strict=True)]

@@ -83,10 +83,10 @@ def draw_before_join(seen: Seen, columns: Sequence[Column], sampling: Sampling) 
 def joined_from(
     left: DataFrame, right: DataFrame, on: Any, how: str, keys: JoinKeys | str, choice: Choice
 ) -> Origin | None:
-    """Return what a join was made of, or None where nobody has looked at both sides and Spark broadcasts none."""
+    """Return what a join was made of, or None where nobody knows enough of its sides."""
     if isinstance(keys, str):
         return None
-    if choice.streamed is not None:
+    if choice.streamed is not None or choice.unread:
         sides = OriginSide(left, keys.left), OriginSide(right, keys.right)
         return Origin(*sides, on, how, streamed=choice.streamed)
     plan, memory, most = choice.join, choice.memory, choice.most_rows

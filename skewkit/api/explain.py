@@ -11,7 +11,8 @@ from skewkit.spark.frames import choice_of
 def explain(frame: DataFrame) -> str:
     """Return which keys are hot, what plain Spark would make of them, and what was chosen at what cost.
 
-    No job is started: the text was settled when the operator was called.
+    No job is started, as the text was settled when the operator was called, but for a join that was left to plain Spark
+    because a side is repartitioned by the key: its keys are profiled now, the first time that it is explained.
 
     Raises:
         ArgumentError: skewkit did not return this frame.

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from pyspark import errors as spark_errors
@@ -20,7 +22,7 @@ from skewkit.api.common import (
     settings_of,
 )
 from skewkit.api.drawing import joined_from
-from skewkit.api.joinchoice import decide
+from skewkit.api.joinchoice import decide, told
 from skewkit.api.joinkeys import join_keys, without_hopeless_rows
 from skewkit.api.joinprofiles import Asked
 from skewkit.api.joinsides import Sides
@@ -140,8 +142,8 @@ def skew_join(
     check_strategy(strategy, STRATEGIES)
     n = check_partitions(left, partitions, *((left, right) if strategy == "auto" else ()))
 
-    def joined(frame: DataFrame, choice: Choice) -> DataFrame:
-        return remember(frame, choice, joined_from(left, right, on, kind, keys, choice))
+    def joined(frame: DataFrame, choice: Choice, told: Callable[[], Choice] | None = None) -> DataFrame:
+        return remember(frame, choice, joined_from(left, right, on, kind, keys, choice), told)
 
     differing = differing_conf(left.sparkSession, right.sparkSession)
     if differing is None:
@@ -167,18 +169,38 @@ def skew_join(
     profiles = _given_profiles(keys, heavy, left_profile, right_profile, in_force(left.sparkSession, _ZONE))
     lost = _left_out((left_profile, right_profile), profiles, null_safe=any(keys.null_safe))
     asked = Asked(title, strategy, keys, rules, n, settings, *profiles, lost)
+    physical = Seen(native).physical
     try:
-        choice = decide(asked, sides, Seen(native).physical)
+        choice = decide(asked, sides, physical)
     except Exception as error:
-        if strategy != "auto" or not (isinstance(error, _FAILED) or is_of_a_task(error)):
+        if strategy != "auto" or not _is_of_keys(error):
             raise
         # Plain Spark may compute fewer keys, or may fail as well, when it is asked for rows.
-        return joined(native, Choice(title, "native", f"the keys could not be profiled: {first_line(error)}"))
+        return joined(native, Choice(title, "native", _unprofiled(error)))
+    if choice.unread:
+        return joined(native, choice, partial(_told, asked, sides, physical, choice))
     if choice.strategy == "native" or choice.join is None:
         return joined(native, choice)
     if choice.head is not None:
         return joined(broadcast_head(left, right, keys, choice.join, choice.head, shuffle_hash=choice.hashed), choice)
     return joined(salted(left, right, keys, choice.join, shuffle_hash=choice.hashed, seen=dict(sides.named)), choice)
+
+
+def _told(asked: Asked, sides: Sides, physical: str, choice: Choice) -> Choice:
+    try:
+        return told(asked, sides, physical, choice)
+    except Exception as error:
+        if not _is_of_keys(error):
+            raise
+        return replace(choice, notes=(*choice.notes, _unprofiled(error)))
+
+
+def _is_of_keys(error: Exception) -> bool:
+    return isinstance(error, _FAILED) or is_of_a_task(error)
+
+
+def _unprofiled(error: Exception) -> str:
+    return f"the keys could not be profiled: {first_line(error)}"
 
 
 def _given_profiles(

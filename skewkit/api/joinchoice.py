@@ -4,23 +4,24 @@ from __future__ import annotations
 
 from dataclasses import replace
 from math import inf
+from typing import Any
 
 from skewkit.api.common import stale_note
-from skewkit.api.joinprofiles import TIMES_TOO_LOW, Asked, gathered_sides, gathered_unread, profiles_of
+from skewkit.api.joinprofiles import TIMES_TOO_LOW, Asked, Known, gathered_sides, gathered_unread, known_of
 from skewkit.api.joinsides import Sides
 from skewkit.errors import UnsupportedError
-from skewkit.plan.adaptive import adaptive_note, threshold_of, unshuffled
-from skewkit.plan.choice import Choice, JoinOptions, choose_join, hot_reason
+from skewkit.plan.adaptive import OneTask, adaptive_note, threshold_of, unshuffled
+from skewkit.plan.choice import Choice, JoinOptions, choose_join, hot_reason, native_reason
 from skewkit.plan.grid import Grid
 from skewkit.plan.joinplan import Head, JoinPlan, join_plan
 from skewkit.plan.joinrules import SIDES, Side, opposite
 from skewkit.plan.price import makes_many_pairs
-from skewkit.plan.profile import KeyProfile
+from skewkit.plan.profile import KeyProfile, key_text
+from skewkit.plan.samplebounds import most_rows, surely_unlisted
 from skewkit.spark.compat import conf_reader, is_off
 from skewkit.spark.frames import origin_of
 from skewkit.spark.joining import rows_of
 from skewkit.spark.joinoperator import streamed_side, top_join
-from skewkit.spark.profiling import most_rows, surely_unlisted
 
 _SURELY = 10
 """A guess of rows is right within a factor of ten or so."""
@@ -29,33 +30,32 @@ _SURELY = 10
 def decide(asked: Asked, sides: Sides, physical: str) -> Choice:
     """Return the choice for a join; `physical` is the plan that plain Spark would run.
 
-    The questions get dearer: the plan that Spark has, a look at some hashes, a profile of both sides.
+    The questions get dearer: the plan that Spark has, a look at some hashes, a profile of both sides. Of a choice that
+    is `unread`, `told` knows the rest.
     """
     native = _without_a_job(asked, physical)
     if native is not None:
         return Choice(asked.title, "native", native, streamed=streamed_side(physical))
     unread = gathered_unread(asked, sides)
     if unread:
-        note = _adaptive(asked, sides, tuple(unread), 0.0, physical)
-        return Choice(asked.title, "native", next(iter(unread.values())), notes=(*asked.notes, note))
-    left, right = profiles_of(asked, sides)
-    scheme = "w_choices" if left.named else "wrap"
-    hot = _larger(asked, sides) if left.named else None
-    safe = asked.keys.null_safe
-    dated = asked.left is not None
-    plan = join_plan(left, right, asked.partitions, asked.rules, null_safe=safe, scheme=scheme, hot=hot, dated=dated)
+        note = _adaptive(asked, sides, tuple(unread), physical)
+        return Choice(asked.title, "native", next(iter(unread.values())), notes=(*asked.notes, note), unread=True)
+    known = known_of(asked, sides)
+    left, right = known.profiles
+    plan = _plan(asked, sides, known)
     chosen, reason = _strategy(asked, sides, plan, physical, left, right)
     whole = sides.kept_whole(asked.rules, _hot_sides(plan, most=True))
     notes = (
         *asked.notes,
         *whole,
         *_twice(sides, plan),
-        _adaptive(asked, sides, _hot_sides(plan), _most_bytes(asked, sides, plan), physical),
+        _adaptive(asked, sides, _hot_sides(plan), physical, plan, known),
         *stale_note(left, asked.partitions),
     )
+    dated = asked.left is not None
     # A look may know the heavy keys of a cold join by their hashes only: nothing to show.
-    nameless = any(None in h.key for profile in (left, right) if profile is not None for h in profile.heavy)
-    shown = (None, None) if nameless else (left, right)
+    nameless = any(None in h.key for profile in known.profiles if profile is not None for h in profile.heavy)
+    shown = (None, None) if nameless else known.profiles
     hashed = _fits_a_hash_table(asked, sides, plan, (left, right))
     memory = None if dated else sides.memory(left, right)
     choice = Choice(
@@ -83,6 +83,30 @@ def decide(asked: Asked, sides: Sides, physical: str) -> Choice:
         return replace(choice, strategy="salt", reason=f"{hot_reason(plan.keys)}; {broken}")
     warning = (f"a frame is read twice, though {sides.no_broadcast}",) if sides.no_broadcast else ()
     return replace(choice, head=head, notes=(*warning, *notes))
+
+
+def told(asked: Asked, sides: Sides, physical: str, choice: Choice) -> Choice:
+    """Return the choice for a join that was left to plain Spark unread, with the hot keys and what they cost it."""
+    known = known_of(replace(asked, strategy="native"), sides)
+    plan = _plan(asked, sides, known)
+    note = _adaptive(asked, sides, _hot_sides(plan), physical, plan, known)
+    reason = f"{choice.reason}; {native_reason(plan.keys)}"
+    return replace(
+        choice, reason=reason, profile=known.left, other=known.right, plan=plan.keys, notes=(*asked.notes, note)
+    )
+
+
+def _plan(asked: Asked, sides: Sides, known: Known) -> JoinPlan:
+    named = known.left.named
+    return join_plan(
+        *known.profiles,
+        asked.partitions,
+        asked.rules,
+        null_safe=asked.keys.null_safe,
+        scheme="w_choices" if named else "wrap",
+        hot=_larger(asked, sides) if named else None,
+        dated=asked.left is not None,
+    )
 
 
 def _head_broken(asked: Asked, sides: Sides, head: Head, used: tuple[KeyProfile, KeyProfile | None]) -> str | None:
@@ -177,7 +201,8 @@ def _strategy(
     # What comes out of a join can still be spread, where that is the work.
     unlisted = surely_unlisted(left), 1.0 if right is None else surely_unlisted(right)
     gathered = {} if chosen == "native" or makes_many_pairs(plan, unlisted) else gathered_sides(asked, sides)
-    return next((("native", why) for side, why in gathered.items() if side in _hot_sides(plan)), (chosen, reason))
+    why = next((why for side, why in gathered.items() if side in _hot_sides(plan)), None)
+    return (chosen, reason) if why is None else ("native", f"{why}; {native_reason(plan.keys)}")
 
 
 def _twice(sides: Sides, plan: JoinPlan) -> list[str]:
@@ -192,13 +217,39 @@ def _hot_sides(plan: JoinPlan, *, most: bool = False) -> tuple[Side, ...]:
     return tuple(s for s in SIDES if any(_rows(grid, s) >= _rows(grid, opposite(s)) + least for grid in plan.grids))
 
 
-def _adaptive(asked: Asked, sides: Sides, hot: tuple[Side, ...], most_bytes: float, physical: str) -> str:
-    """Return the note on what adaptive execution would do."""
+def _adaptive(
+    asked: Asked,
+    sides: Sides,
+    hot: tuple[Side, ...],
+    physical: str,
+    plan: JoinPlan | None = None,
+    known: Known | None = None,
+) -> str:
+    """Return the note on what adaptive execution would do; without a plan nobody knows the keys."""
     read = conf_reader(sides.left.frame.sparkSession)
     names = ("spark.sql.adaptive.enabled", "spark.sql.adaptive.skewJoin.enabled")
     enabled = not any(is_off(sides.left.frame.sparkSession, name) for name in names)
     threshold = threshold_of(read("spark.sql.adaptive.skewJoin.skewedPartitionThresholdInBytes"))
-    return adaptive_note(asked.rules.how, hot, physical, most_bytes, enabled=enabled, threshold=threshold)
+    most_bytes, one_task = 0.0, None
+    if plan is not None and known is not None:
+        most_bytes, one_task = _most_bytes(asked, sides, plan), _one_task(plan, known, hot)
+    how = asked.rules.how
+    return adaptive_note(how, hot, physical, most_bytes, enabled=enabled, threshold=threshold, one_task=one_task)
+
+
+def _one_task(plan: JoinPlan, known: Known, hot: tuple[Side, ...]) -> OneTask | None:
+    """Return the key and side of which most rows come from one task, as a look has seen it, if anybody has looked."""
+    found = [
+        (_rows(grid, side) * known.one_task[side][heavy.hash], OneTask(side, _name(heavy.key), share))
+        for side in hot
+        for heavy, grid in zip(plan.keys.heavy, plan.grids, strict=True)
+        if (share := known.one_task.get(side, {}).get(heavy.hash)) is not None
+    ]
+    return max(found, key=lambda each: each[0], default=(0.0, None))[1]
+
+
+def _name(key: tuple[Any, ...]) -> str:
+    return "its hottest key" if None in key else key_text(key)
 
 
 def _most_bytes(asked: Asked, sides: Sides, plan: JoinPlan) -> float:

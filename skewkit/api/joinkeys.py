@@ -15,7 +15,7 @@ from skewkit.errors import ArgumentError, ArgumentTypeError, KeyTypeError
 from skewkit.plan.joinrules import Side
 from skewkit.spark.columns import node_of, read_call
 from skewkit.spark.comparison import compared_type
-from skewkit.spark.compat import conf_reader, is_column, is_connect, is_off
+from skewkit.spark.compat import is_column, is_connect, is_off, tells_case
 from skewkit.spark.homes import has_some_of, is_ambiguous_later
 from skewkit.spark.joinsides import JoinKeys
 from skewkit.spark.keys import find_keys
@@ -90,7 +90,7 @@ def _any_twice(df: DataFrame, names: Sequence[str]) -> bool:
     twice = [name for name in names if lower.count(name.lower()) > 1]
     if not twice or any(columns.count(name) > 1 for name in twice):
         return bool(twice)
-    return (conf_reader(df.sparkSession)("spark.sql.caseSensitive") or "false").lower() != "true"
+    return not tells_case(df.sparkSession)
 
 
 _PADS_EARLY = "spark.sql.readSideCharPadding"

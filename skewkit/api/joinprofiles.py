@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
 
 from skewkit.api.common import measured
 from skewkit.api.joinsides import Sides
@@ -12,11 +12,12 @@ from skewkit.options import Settings
 from skewkit.plan.choice import cold_reason
 from skewkit.plan.grid import OUTPUT_COST
 from skewkit.plan.joinplan import join_plan
-from skewkit.plan.joinrules import JoinRules, Side, opposite
+from skewkit.plan.joinrules import SIDES, JoinRules, Side, opposite
 from skewkit.plan.profile import KeyProfile, every_key_once
+from skewkit.plan.samplebounds import surely_unlisted
 from skewkit.spark.joinsides import JoinKeys
 from skewkit.spark.keys import Keys
-from skewkit.spark.profiling import bucket_count, surely_unlisted
+from skewkit.spark.profiling import bucket_count
 from skewkit.spark.seen import Seen
 
 TIMES_TOO_LOW = 4.0
@@ -48,22 +49,42 @@ class Asked:
         return self.strategy == "auto"
 
 
-def profiles_of(asked: Asked, sides: Sides) -> tuple[KeyProfile, KeyProfile | None]:
+@dataclass(frozen=True)
+class Known:
+    """What is known of the keys of both sides.
+
+    `one_task` has, of a side that somebody has looked at, the largest share of a heavy key's rows that one task reads,
+    by the key's hash. Where the heavy keys are not `named`, their hashes are right, and their values None.
+    """
+
+    left: KeyProfile
+    right: KeyProfile | None
+    one_task: Mapping[Side, Mapping[int, float]] = field(default_factory=dict)
+    named: bool = True
+
+    @property
+    def profiles(self) -> tuple[KeyProfile, KeyProfile | None]:
+        """Both profiles."""
+        return self.left, self.right
+
+
+def known_of(asked: Asked, sides: Sides) -> Known:
     """Return the profiles of both sides, measured where they were not given; the right one only if it is needed."""
     right = (sides.right, asked.keys.right)
     if asked.left is None:
         found = _looked(asked, sides)
-        if found is not None:
+        if found is not None and (found.named or _cold(asked, found)):
             return found
-        both = measured([(sides.left, asked.keys.left), right], asked.partitions, asked.settings)
-        return both[0].profile, both[1].profile
+        both = measured([(sides.left, asked.keys.left), right], asked.partitions, asked.settings, by_task=True)
+        seen = {side: each.one_task for side, each in zip(SIDES, both, strict=True)}
+        return Known(both[0].profile, both[1].profile, seen if found is None else found.one_task)
     if asked.right is None and asked.strategy == "broadcast_head":
-        return asked.left, measured([right], asked.partitions, asked.settings)[0].profile
-    return asked.left, asked.right
+        return Known(asked.left, measured([right], asked.partitions, asked.settings)[0].profile)
+    return Known(asked.left, asked.right)
 
 
-def _looked(asked: Asked, sides: Sides, unread: Collection[Side] = ()) -> tuple[KeyProfile, KeyProfile] | None:
-    """Return profiles from a look at the sides that are only read; None where it takes a profile job.
+def _looked(asked: Asked, sides: Sides, unread: Collection[Side] = ()) -> Known | None:
+    """Return what a look at the sides that are only read finds; None where it takes a profile job.
 
     Sides that are `unread`, or grouped by the keys, are taken to have each key once and not read at all.
     """
@@ -82,23 +103,24 @@ def _looked(asked: Asked, sides: Sides, unread: Collection[Side] = ()) -> tuple[
     if found is None:
         return None
     profiles = iter(found.profiles)
+    looked_at = [side for (side, _), unique in zip(sides.named, once, strict=True) if not unique]
     left, right = (
         every_key_once(own.names, own.types, TIMES_TOO_LOW * (each.rows or 0), buckets=bucket_count(n))
         if unique
         else next(profiles)
         for each, own, unique in zip(seen, keys, once, strict=True)
     )
-    return (left, right) if found.named or _cold(asked, left, right) else None
+    return Known(left, right, dict(zip(looked_at, found.one_task, strict=True)), found.named)
 
 
 def _once(seen: Seen, keys: Keys) -> bool:
     return not seen.simple and seen.once(keys.bare)
 
 
-def _cold(asked: Asked, left: KeyProfile, right: KeyProfile) -> bool:
+def _cold(asked: Asked, known: Known) -> bool:
     """Whether plain Spark is right anyway, so that the names of the heavy keys are of no interest."""
-    plan = join_plan(left, right, asked.partitions, asked.rules, null_safe=asked.keys.null_safe)
-    larger = max((left, right), key=lambda profile: profile.rows)
+    plan = join_plan(*known.profiles, asked.partitions, asked.rules, null_safe=asked.keys.null_safe)
+    larger = max((p for p in known.profiles if p is not None), key=lambda profile: profile.rows)
     return asked.auto and cold_reason(plan.keys, larger, asked.settings, plan.work) is not None
 
 
@@ -125,9 +147,10 @@ def gathered_unread(asked: Asked, sides: Sides) -> dict[Side, str]:
     if all(side in gathered or _once(seen, own) for (side, seen), own in pairs):
         return gathered
     looked = _looked(asked, sides, unread=gathered)
-    if looked is None or not _cold(asked, *looked):
+    if looked is None or not _cold(asked, looked):
         return {}
-    many = asked.rules.how not in ("semi", "anti") and any(OUTPUT_COST * _surely(asked, each) > 1 for each in looked)
+    most = max(_surely(asked, each) for each in looked.profiles if each is not None)
+    many = asked.rules.how not in ("semi", "anti") and OUTPUT_COST * most > 1
     return {} if many else gathered
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from itertools import takewhile
 
 from skewkit.plan.joinrules import SIDES, Side
@@ -23,7 +24,10 @@ _JOIN = re.compile(r"(SortMergeJoin|ShuffledHashJoin)")
 _PASSED = re.compile(r"^(?:\*\(\d+\) )?(?:Sort|Filter|Project|ColumnarToRow)\b")
 _ONE_TASK = re.compile(r"\bCoalesce 1\b|\bsplits=1\b")
 _ALONE = "it splits only what was shuffled for this join alone, and the {} side {}"
-_APART = "it cuts a partition only between the tasks that wrote it, and one task writes all rows of the {} side"
+_APART = "it cuts a partition only between the tasks that wrote it, and one task writes {}"
+_ALL = "all rows of the {} side"
+_MOSTLY = 0.8
+"""The share of a key's rows from which on cutting off the others is no cure."""
 _BUCKETED = "is not shuffled at all, as its table is bucketed by the key"
 _MADE = (
     (re.compile(r"Aggregate"), "is already grouped by the key"),
@@ -44,20 +48,45 @@ def threshold_of(conf: str | None) -> int:
     return int(found.group(1)) << 10 * " kmgtp".index(found.group(2) or " ") if found else THRESHOLD
 
 
+@dataclass(frozen=True)
+class OneTask:
+    """The largest share of a key's rows on a side that one task reads, and writes to the join's shuffle."""
+
+    side: Side
+    key: str
+    share: float
+
+    def __str__(self) -> str:
+        return f"{self.share:.0%} of the {self.side} side's rows of {self.key}"
+
+
 def adaptive_note(
-    how: str, hot: tuple[Side, ...], physical: str, hot_bytes: float, *, enabled: bool, threshold: int = THRESHOLD
+    how: str,
+    hot: tuple[Side, ...],
+    physical: str,
+    hot_bytes: float,
+    *,
+    enabled: bool,
+    threshold: int = THRESHOLD,
+    one_task: OneTask | None = None,
 ) -> str:
     """Return why adaptive execution would not cure the join of this physical plan, or what it needs to do so.
 
     `hot` are the sides on which keys are hot, `hot_bytes` the estimated bytes of the largest one, uncompressed, 0
-    where nobody knows; `threshold` is the bytes from which Spark takes a partition for skewed.
+    where nobody knows; `threshold` is the bytes from which Spark takes a partition for skewed; `one_task` is the key
+    of which most rows come from one task, None where nobody has looked.
 
     >>> adaptive_note("full", ("left",), "", 1e9, enabled=True)
     'adaptive execution would not act: it never splits a full join'
+    >>> note = adaptive_note("inner", ("left",), "", 1e9, enabled=True, one_task=OneTask("left", "7", 0.97))
+    >>> note[-62:]
+    "wrote it, and one task writes 97% of the left side's rows of 7"
     """
     if not enabled:
         return "adaptive execution is off, so plain Spark splits no partition"
     reason = _shape_reason(how, hot, physical)
+    if reason is None and one_task is not None and one_task.share >= _MOSTLY:
+        reason = _APART.format(one_task)
     if reason is None and 0 < hot_bytes < threshold:
         reason = (
             f"it splits partitions from {threshold / (1 << 20):,.0f} MB (compressed) on, and the largest hot key has "
@@ -65,10 +94,11 @@ def adaptive_note(
         )
     if reason is not None:
         return f"adaptive execution would not act: {reason}"
+    apart = "so not where a key's rows come from one file" if one_task is None else f"of which one writes {one_task}"
     return (
         f"adaptive execution may split partitions from {threshold / (1 << 20):,.0f} MB on, unless a group-by, window "
-        "or join by the same key follows, and only between the tasks that wrote them, so not where a key's rows come "
-        "from one file; it goes by compressed bytes, not by rows or output, and never names the key"
+        f"or join by the same key follows, and only between the tasks that wrote them, {apart}; it goes by compressed "
+        "bytes, not by rows or output, and never names the key"
     )
 
 
@@ -78,7 +108,7 @@ def unshuffled(physical: str) -> tuple[Side, ...]:
     >>> unshuffled("SortMergeJoin [k#1], [k#2], Inner\n:- HashAggregate(keys=[k#1])\n+- Exchange hash(k#2)")
     ('left',)
     """
-    return tuple(side for side, reason in _sides_made(physical).items() if reason != _APART)
+    return tuple(side for side, reason in _sides_made(physical).items() if reason != _ALL)
 
 
 def _shape_reason(how: str, hot: tuple[Side, ...], physical: str) -> str | None:
@@ -90,10 +120,10 @@ def _shape_reason(how: str, hot: tuple[Side, ...], physical: str) -> str | None:
             return f"it never splits the {side} side of a {how} join"
     made = _sides_made(physical)
     for side, reason in made.items():
-        if reason != _APART:
+        if reason != _ALL:
             return _ALONE.format(side, reason)
-    one = next((side for side in hot if made.get(side) == _APART), None)
-    return None if one is None else _APART.format(one)
+    one = next((side for side in hot if made.get(side) == _ALL), None)
+    return None if one is None else _APART.format(_ALL.format(one))
 
 
 def _sides_made(physical: str) -> dict[Side, str]:
@@ -120,7 +150,7 @@ def _made(subtree: list[str]) -> str | None:
         if "FileScan" in line:  # whose paths and columns may hold any word
             return _BUCKETED if "Bucketed: true" in line else None
         if "Exchange" in line and "REPARTITION" not in line:
-            return _APART if _from_one_task(subtree[at + 1 :]) else None
+            return _ALL if _from_one_task(subtree[at + 1 :]) else None
         return next((reason for pattern, reason in _MADE if pattern.search(line)), None)
     return None
 

@@ -20,7 +20,7 @@ class Choice:
     A join rests on two profiles, of its left side and, in `other`, of its right side; `hashed` says whether one side
     of a partition is small enough for a hash table. `memory` is what a row of its sides may take, and `most_rows` how
     many rows a key has at most on either side, where both were profiled for it; `streamed` is the side that Spark does
-    not broadcast, where it broadcasts one.
+    not broadcast, where it broadcasts one. `unread` says that a side's keys were not looked at.
     """
 
     operator: str
@@ -36,6 +36,7 @@ class Choice:
     memory: Widths | None = None
     most_rows: tuple[float, float] | None = None
     streamed: Side | None = None
+    unread: bool = False
 
 
 def cold_reason(plan: KeyPlan, profile: KeyProfile, settings: Settings, work: float | None = None) -> str | None:
@@ -65,10 +66,12 @@ def hot_reason(plan: KeyPlan, *, named: bool = False) -> str:
     """Return what plain Spark's longest task would do, and the plan's; of keys that are only `named` nobody knows."""
     if named:
         return "these keys were named as hot"
-    return (
-        f"plain Spark's longest task is expected at {plan.native_straggler:.1f} times the mean, "
-        f"this plan's at {plan.straggler:.2f} times"
-    )
+    return f"{native_reason(plan)}, this plan's at {plan.straggler:.2f} times"
+
+
+def native_reason(plan: KeyPlan) -> str:
+    """Return how long plain Spark's longest task is expected to be."""
+    return f"plain Spark's longest task is expected at {plan.native_straggler:.1f} times the mean"
 
 
 @dataclass(frozen=True)

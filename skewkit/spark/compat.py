@@ -20,9 +20,8 @@ from pyspark.sql import functions as F
 VERSION = tuple(int(part) for part in pyspark.__version__.split(".")[:2])
 _SQL_CONNECT = "pyspark.sql.connect"
 _MOST_FIELDS = "spark.sql.debug.maxToStringFields"
-_DECIDING = tuple(
-    f"spark.sql.{name}" for name in ("session.timeZone", "ansi.enabled", "caseSensitive", "timestampType")
-)
+_CASE = "spark.sql.caseSensitive"
+_DECIDING = (_CASE, *(f"spark.sql.{name}" for name in ("session.timeZone", "ansi.enabled", "timestampType")))
 _EXPLAINING = Lock()
 _CUT_OFF = re.compile(r"\.\.\. \d+ more characters\s*$")
 
@@ -83,6 +82,15 @@ def is_off(spark: SparkSession, name: str) -> bool:
     False
     """
     return (conf_reader(spark)(name) or "").strip().lower() == "false"
+
+
+def tells_case(spark: SparkSession) -> bool:
+    """Return whether names of columns differ by upper and lower case in a session.
+
+    >>> tells_case(spark)
+    False
+    """
+    return (in_force(spark, _CASE) or "").strip().lower() == "true"
 
 
 def is_of_a_task(error: Exception) -> bool:

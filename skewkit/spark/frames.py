@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import weakref
+from collections.abc import Callable
 
 from pyspark.sql import DataFrame
 
@@ -13,11 +14,19 @@ from skewkit.spark.origin import Origin
 
 _CHOICES: weakref.WeakKeyDictionary[DataFrame, Choice] = weakref.WeakKeyDictionary()
 _ORIGINS: weakref.WeakKeyDictionary[DataFrame, Origin] = weakref.WeakKeyDictionary()
+_TOLD: weakref.WeakKeyDictionary[DataFrame, Callable[[], Choice]] = weakref.WeakKeyDictionary()
 
 
-def remember(frame: DataFrame, choice: Choice, origin: Origin | None = None) -> DataFrame:
-    """Attach a choice to a frame, and what the frame was made of, and return the frame."""
+def remember(
+    frame: DataFrame, choice: Choice, origin: Origin | None = None, told: Callable[[], Choice] | None = None
+) -> DataFrame:
+    """Attach a choice to a frame, and what the frame was made of, and return the frame.
+
+    Where it takes a job to know the choice in full, `told` does it, when somebody asks; it must not refer to the frame.
+    """
     _CHOICES[frame] = choice
+    if told is not None:
+        _TOLD[frame] = told
     if origin is not None:
         _ORIGINS[frame] = origin
     LOG.info("%s: %s (%s)", choice.operator, choice.strategy, choice.reason)
@@ -30,12 +39,14 @@ def origin_of(frame: DataFrame) -> Origin | None:
 
 
 def choice_of(frame: DataFrame) -> Choice:
-    """Return the choice behind a frame.
+    """Return the choice behind a frame; the first time it may take a job.
 
     Raises:
         ArgumentError: skewkit did not return this frame.
     """
     try:
+        if (told := _TOLD.pop(frame, None)) is not None:
+            _CHOICES[frame] = told()
         return _CHOICES[frame]
     except (KeyError, TypeError) as error:
         raise ArgumentError(

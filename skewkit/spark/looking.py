@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 from typing import Any
@@ -15,9 +15,10 @@ from pyspark.sql import functions as F
 from skewkit.errors import SkewkitError
 from skewkit.hashing.spark import xxhash64
 from skewkit.plan.profile import HeavyKey, KeyProfile
+from skewkit.plan.samplebounds import bounds
 from skewkit.spark.compat import collected, collects_values, is_too_large_a_result
 from skewkit.spark.keys import Keys, plain
-from skewkit.spark.profiling import bounds, bucket_count
+from skewkit.spark.profiling import bucket_count
 
 _SIMPLE = ("tinyint", "smallint", "int", "bigint", "string", "boolean", "date", "float", "double", "binary", "decimal")
 _LONGEST = 256
@@ -41,11 +42,13 @@ class Glance:
 class Look:
     """What a look found: a profile per frame, and whether all of their heavy keys have their values.
 
-    Where they have not, a heavy key's value is None and its hash and weight are right.
+    Where they have not, a heavy key's value is None and its hash and weight are right. `one_task` has, for each frame,
+    the largest share of a heavy key's rows that one task reads, by the key's hash.
     """
 
     profiles: tuple[KeyProfile, ...]
     named: bool
+    one_task: tuple[Mapping[int, float], ...]
 
 
 def look(glances: Sequence[Glance], partitions: int, wanted: int) -> Look | None:
@@ -56,23 +59,42 @@ def look(glances: Sequence[Glance], partitions: int, wanted: int) -> Look | None
     named = all(brings_values(glance.keys) for glance in glances)
     parts = [_sample(number, glance, wanted, named=named) for number, glance in enumerate(glances)]
     try:
-        task, hashes, free, more, *values = collected(reduce(DataFrame.unionAll, parts))
+        number_of, tasks, hashes, free, more, *values = collected(reduce(DataFrame.unionAll, parts))
     except Exception as error:
         if is_too_large_a_result(error):
             return None
         raise
-    task, hashes, free = np.asarray(task), np.asarray(hashes), np.asarray(free)
+    number_of, tasks, hashes, free = (np.asarray(column) for column in (number_of, tasks, hashes, free))
     if np.asarray(more).any():
         return None
-    profiles = []
+    profiles, one_task = [], []
     for number, glance in enumerate(glances):
-        mine = task == number
+        mine = number_of == number
         rows = np.flatnonzero(mine & ~free)
         found = _profile(glance, hashes[rows], int((mine & free).sum()), partitions)
         keys = _values(glance.keys, hashes, rows, values, found) if named else {}
         named = named and len(keys) == len(found.heavy)
         profiles.append(_with_values(found, keys))
-    return Look(tuple(profiles), named)
+        hot = rows[np.isin(hashes[rows], [heavy.hash for heavy in found.heavy])]
+        one_task.append(largest_shares(hashes[hot], tasks[hot]))
+    return Look(tuple(profiles), named, tuple(one_task))
+
+
+def largest_shares(hashes: npt.NDArray[np.int64], tasks: npt.NDArray[np.int64]) -> dict[int, float]:
+    """Return which share of a hash's rows is in the task that has most of them.
+
+    >>> largest_shares(np.array([7, 8, 7, 7, 7]), np.array([0, 0, 2, 0, 0]))
+    {7: 0.75, 8: 1.0}
+    """
+    if not hashes.size:
+        return {}
+    order = np.lexsort((tasks, hashes))
+    keys, places = hashes[order], tasks[order]
+    starts = np.flatnonzero(np.r_[True, (np.diff(keys) != 0) | (np.diff(places) != 0)])
+    counts, keys = np.diff(np.r_[starts, order.size]), keys[starts]
+    firsts = np.flatnonzero(np.r_[True, np.diff(keys) != 0])
+    shares = np.maximum.reduceat(counts, firsts) / np.add.reduceat(counts, firsts)
+    return dict(zip(keys[firsts].tolist(), shares.tolist(), strict=True))
 
 
 def brings_values(keys: Keys) -> bool:
@@ -81,7 +103,7 @@ def brings_values(keys: Keys) -> bool:
 
 
 def _sample(number: int, glance: Glance, wanted: int, *, named: bool) -> DataFrame:
-    """Return task number, hash, whether it matches nothing, whether there are too many rows, and the key."""
+    """Return frame number, task, hash, whether it matches nothing, whether there are too many rows, and the key."""
     keys, rows = glance.keys, glance.frame
     key_hash = keys.hash if glance.unmatched is None else F.when(~glance.unmatched, keys.hash)
     row = F.monotonically_increasing_id().bitwiseAND(F.lit(_ROW))
@@ -92,7 +114,8 @@ def _sample(number: int, glance: Glance, wanted: int, *, named: bool) -> DataFra
         if named
     ]
     return rows.where(row < most).select(
-        F.lit(number).alias("task"),
+        F.lit(number).alias("number"),
+        F.spark_partition_id().alias("task"),
         F.coalesce(key_hash, F.lit(0)).alias("h"),
         key_hash.isNull().alias("free"),
         (F.monotonically_increasing_id().bitwiseAND(F.lit(_ROW)) == most - 1).alias("more"),

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import reduce
 
 from pyspark.errors import PySparkNotImplementedError, PySparkTypeError
@@ -13,6 +13,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import DataType
 
 from skewkit.plan.profile import HeavyKey, KeyProfile
+from skewkit.plan.samplebounds import bounds
 from skewkit.spark.compat import is_too_large_a_result
 from skewkit.spark.keys import Keys, plain
 
@@ -21,8 +22,6 @@ _NO_VALUE = (ValueError, OverflowError, PySparkNotImplementedError, PySparkTypeE
 _BUCKETS_PER_PARTITION = 32
 _MOST_BUCKETS = 1 << 14
 _DISTINCT, _WIDEST, _MOST_DISTINCT = -2, -3, -4
-_Z = 4.5
-"""Standard errors between an estimate from a sample and its bounds: a true value is outside once in 150,000 keys."""
 
 
 @dataclass(frozen=True)
@@ -38,6 +37,8 @@ class Task:
     """Columns whose distinct values are to be estimated; the largest number counts."""
     inputs: bool = False
     """Whether to look at the partitions that the frame is read in."""
+    by_task: bool = False
+    """Whether to see of which keys one task has all rows; for frames that are only read: a sample has their tasks."""
     draw: Callable[[float], DataFrame] | None = None
     """Returns a sample of the frame for a fraction, where it need not run for that as a whole."""
 
@@ -55,6 +56,7 @@ class Found:
 
     `distinct`: the distinct values per row of the task's `values`, of those of which there are most.
     `most_distinct`: which of the `values` these are.
+    `one_task`: the largest share of a heavy key's rows that one task has, by hash, where that is all that were seen.
     `widest`: the share of the rows that the largest of the partitions holds in which the frame is read.
     """
 
@@ -62,6 +64,7 @@ class Found:
     distinct: float | None = None
     widest: float | None = None
     most_distinct: int = 0
+    one_task: Mapping[int, float] = field(default_factory=dict)
 
 
 def sampled(frame: DataFrame, fraction: float) -> DataFrame:
@@ -108,7 +111,8 @@ def _found(task: Task, rows: Sequence[Row], partitions: int, buckets: int) -> Fo
     profile = _profile(task, [row for row in rows if row["n"] != 0], partitions, buckets)
     seen = profile.rows * task.fraction
     distinct = beside[_DISTINCT] / seen if _DISTINCT in beside and seen else None
-    return Found(profile, distinct, beside.get(_WIDEST), int(beside.get(_MOST_DISTINCT, 0)))
+    one_task = {int(row["h"]): 1.0 for row in rows if row["one"]}
+    return Found(profile, distinct, beside.get(_WIDEST), int(beside.get(_MOST_DISTINCT, 0)), one_task)
 
 
 def _too_small(task: Task, found: KeyProfile, wanted: float) -> bool:
@@ -144,10 +148,14 @@ def _queries(task: Task, number: int, partitions: int, buckets: int) -> list[Dat
     names = [f"k{i}" for i in range(len(task.keys.columns))]
     weight = F.lit(1).cast("bigint") if task.weight is None else _weight(task.weight)
     sample = task.sample
-    rows = sample.select(*(c.alias(n) for c, n in zip(task.keys.columns, names, strict=True)), weight.alias("w"))
+    place = F.spark_partition_id() if task.by_task else F.lit(None).cast("int")
+    values = (c.alias(n) for c, n in zip(task.keys.columns, names, strict=True))
+    rows = sample.select(*values, weight.alias("w"), place.alias("p"))
     total = F.count(F.lit(1)) if task.weight is None else F.sum("w")
+    one = F.coalesce(F.min("p") == F.max("p"), F.lit(False)) if task.by_task else F.lit(False)
     keys = task.keys.selected(names)
-    grouped = rows.groupBy(*names).agg(total.alias("w")).select(*names, keys.hash.alias("h"), "w")
+    grouped = rows.groupBy(*names).agg(total.alias("w"), one.alias("one"))
+    grouped = grouped.select(*names, keys.hash.alias("h"), "w", "one")
     # A key with a share of theta = 1/(5n) is among the 5n heaviest, nulls included.
     head = grouped.orderBy(F.desc("w"), "h").limit(5 * partitions + 1)
     shown = [_shown(F.col(n), field.dataType).alias(n) for n, field in zip(names, rows.schema.fields, strict=False)]
@@ -156,11 +164,17 @@ def _queries(task: Task, number: int, partitions: int, buckets: int) -> list[Dat
     tail = grouped.groupBy(bucket).agg(F.sum("w").alias("w"), F.count(F.lit(1)).alias("n"))
     task_number = F.lit(number).alias("task")
     nothing = [F.lit(None).cast(types[name]).alias(name) for name in names]
-    no_null = F.lit(False).alias("null")
+    no_null, not_one = F.lit(False).alias("null"), F.lit(False).alias("one")
     no_keys = F.lit(0).cast("bigint").alias("n")
     beside = [
         measured.select(
-            task_number, F.struct(*nothing).alias("key"), no_null, F.lit(code).cast("bigint").alias("h"), "w", no_keys
+            task_number,
+            F.struct(*nothing).alias("key"),
+            no_null,
+            not_one,
+            F.lit(code).cast("bigint").alias("h"),
+            "w",
+            no_keys,
         )
         for code, measured in _beside(task, sample)
     ]
@@ -170,11 +184,14 @@ def _queries(task: Task, number: int, partitions: int, buckets: int) -> list[Dat
             task_number,
             F.struct(*shown).alias("key"),
             keys.any_null.alias("null"),
+            "one",
             "h",
             F.col("w").cast("double"),
             number_of_keys,
         ),
-        tail.select(task_number, F.struct(*nothing).alias("key"), no_null, "h", F.col("w").cast("double"), "n"),
+        tail.select(
+            task_number, F.struct(*nothing).alias("key"), no_null, not_one, "h", F.col("w").cast("double"), "n"
+        ),
         *beside,
     ]
 
@@ -248,48 +265,6 @@ def _profile(task: Task, rows: Sequence[Row], partitions: int, buckets: int) -> 
         task.fraction,
         task.weight_name,
     )
-
-
-def bounds(count: float, fraction: float) -> tuple[float, float]:
-    """Return (low, high) for a key's rows when `count` of them are in a Bernoulli sample of this fraction.
-
-    Both solve |count - N f| = z sqrt(N f (1 - f)) for N (the score interval); low is at least the rows seen.
-
-    >>> bounds(400, 1.0)
-    (400, 400)
-    >>> [round(b) for b in bounds(100, 0.01)]
-    [6414, 15591]
-    """
-    if fraction >= 1:
-        return count, count
-    spread = _Z * _Z * (1 - fraction)
-    middle, half = count + spread / 2, math.sqrt(count * spread + spread * spread / 4)
-    return max(count, math.floor((middle - half) / fraction)), math.ceil((middle + half) / fraction)
-
-
-def most_rows(profile: KeyProfile) -> float:
-    """Return the rows of the hottest key, as estimated; one that a sample has once counts as unique.
-
-    The bound of what is not listed is taken back to the rows that were seen.
-    """
-    most = max((h.estimate for h in (*profile.heavy, *profile.null_heavy)), default=0.0)
-    if not profile.sampled:
-        return max(most, profile.unlisted)
-    seen = _unlisted_seen(profile)
-    return max(most, 1.0 if seen < 1.5 else seen / profile.fraction)
-
-
-def surely_unlisted(profile: KeyProfile) -> float:
-    """Return how many rows some key that is not listed surely has; 1 at least."""
-    if not profile.sampled:
-        return max(1.0, profile.unlisted)
-    return max(1.0, bounds(_unlisted_seen(profile), profile.fraction)[0])
-
-
-def _unlisted_seen(profile: KeyProfile) -> float:
-    """Return the rows that were seen of what is not listed, from its bound."""
-    high, spread = profile.unlisted * profile.fraction, _Z * _Z * (1 - profile.fraction)
-    return high - math.sqrt(high * spread)
 
 
 def _number(value: float, task: Task) -> float:

@@ -10,7 +10,7 @@ from functools import cached_property
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from skewkit.spark.compat import conf_reader, explained, explained_whole, is_connect
+from skewkit.spark.compat import conf_reader, explained, explained_whole, is_connect, tells_case
 from skewkit.spark.gathered import grouped_by, placed_by
 from skewkit.spark.keys import quoted
 from skewkit.spark.lineage import is_computed, is_constant, is_stored
@@ -38,7 +38,6 @@ COMPUTED = 4096.0
 _MOST_WIDTHS = 64
 _NAMED = re.compile(r"Column<'[\w.`]+'>")
 _PARSED = "is parsed from texts, of which Spark may drop more or fewer as malformed when other columns are asked for"
-_CASE = "spark.sql.caseSensitive"
 _CORRUPT = "spark.sql.files.ignoreCorruptFiles"
 _CORRUPTED = f"reads files, of which Spark may skip more or fewer when other columns are asked for, as {_CORRUPT} is on"
 
@@ -249,8 +248,7 @@ class Seen:
         """Return whether all of these columns are keys, whose names have upper and lower case only if the session's."""
         if names is None:
             return False
-        spelt = (conf_reader(self.frame.sparkSession)(_CASE) or "").strip().lower() == "true"
-        fold = str if spelt else str.lower
+        fold = str if tells_case(self.frame.sparkSession) else str.lower
         return set(map(fold, names)) <= set(map(fold, keys))
 
     @property

@@ -18,7 +18,7 @@ from skewkit.plan.joinplan import JoinPlan, join_plan
 from skewkit.plan.joinrules import KEPT, SIDES, JoinRules, opposite
 from skewkit.plan.price import Widths, makes_many_pairs, native_price, salt_price
 from skewkit.plan.profile import HeavyKey, KeyProfile, named_heavy
-from skewkit.spark.profiling import bounds, surely_unlisted
+from skewkit.plan.samplebounds import bounds, surely_unlisted
 
 AGAIN = st.sampled_from([(), ("left",), ("right",), SIDES])
 RULES = st.builds(JoinRules, st.sampled_from(sorted(KEPT)), st.booleans(), AGAIN)

@@ -56,6 +56,16 @@ def _depth(line):
     return len(line) - len(line.lstrip(" :+-"))
 
 
+def test_a_join_that_was_left_to_spark_unread_need_not_run_to_be_seen(chained):
+    """Its sides are counted then, as nobody has."""
+    facts, shops, regions = chained
+    gathered = facts.repartition(8, "shop")
+    first = skewkit.skew_join(gathered, shops, "shop")
+    assert is_drawn_before_the_join(sample_of(first, "region"))
+    assert_same_rows(skewkit.skew_join(first, regions, "region"), gathered.join(shops, "shop").join(regions, "region"))
+    assert re.search(r"7   [34]\d\.\d\d%", skewkit.explain(first))
+
+
 @pytest.mark.every(2)
 @pytest.mark.parametrize("how", ["inner", "left", "right", "full"])
 def test_a_key_that_a_hot_row_brings_is_seen(chained, how):

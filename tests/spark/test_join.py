@@ -385,6 +385,30 @@ def test_hot_rows_of_one_file_of_many_are_spread(spark, facts, dimension, tmp_pa
     assert_same_rows(joined, left.join(dimension, "k", how))
     assert_split(joined, "split left")
     assert max(partition_rows(joined.where("k = 0"))) <= 1.4 * 4000 / 8
+    text = skewkit.explain(joined)
+    one = "that wrote it, and one task writes 100% of the left side's rows of 0\n"
+    assert ("adaptive execution would not act: it never splits a full join\n" if how == "full" else one) in text, text
+
+
+@pytest.mark.connect
+@pytest.mark.parametrize("key", ["k", "timestamp_seconds(k)", "named_struct('a', k)"])
+def test_explain_says_how_many_of_a_hot_keys_rows_come_from_one_task(spark, facts, dimension, tmp_path, key):
+    """A look sees it of all keys, those, too, whose values it does not bring."""
+    frames = {}
+    for name, tasks in (("one", facts.coalesce(1)), ("four", facts.repartition(4)), ("names", dimension)):
+        tasks.where("k IS NOT NULL").withColumn("k", F.expr(key)).write.parquet(str(tmp_path / name))
+        frames[name] = spark.read.parquet(str(tmp_path / name))
+    apart = spark.read.parquet(str(tmp_path / "one"), str(tmp_path / "four")).where("k IS NOT NULL")
+    wrote = "between the tasks that wrote it, and one task writes 100% of the left side's rows of"
+    threshold = conf(spark, "spark.sql.adaptive.skewJoin.skewedPartitionThresholdInBytes", "1")
+    with threshold, conf(spark, "spark.sql.files.minPartitionNum", "8"):
+        for left, said in ((frames["one"], wrote), (frames["four"], "of which one writes 2"), (apart, "one writes ")):
+            text = skewkit.explain(skewkit.skew_join(left, frames["names"], "k", strategy="salt"))
+            assert said in text, text
+        text = skewkit.explain(skewkit.skew_join(frames["names"], frames["one"], "k", strategy="salt"))
+        assert "one task writes 100% of the right side's rows of" in text, text
+        unseen = skewkit.skew_join(facts.repartition(4), dimension, "k", strategy="salt")  # profiled where it is
+        assert "not where a key's rows come from one file" in skewkit.explain(unseen)
 
 
 def group_sizes(left: pd.DataFrame, right: pd.DataFrame) -> pd.DataFrame:
@@ -415,61 +439,6 @@ def test_joins_that_something_by_the_same_key_follows(spark, facts, dimension, a
     then, other = FOLLOWED_BY[follows], dimension.select("k", F.lit(1).alias("one"))
     ours = then(joined, other, partial(skewkit.skew_join, strategy="salt"))
     assert_same_rows(ours, then(facts.join(dimension, "k", "left"), other, DataFrame.join))
-
-
-@pytest.mark.connect
-def test_rows_that_the_user_gathered_by_the_key_cannot_be_spread(spark, monkeypatch):
-    hot = spark.range(60_000).selectExpr("if(id % 3 = 0, 7, id % 9000) AS k", "id % 11 AS s")
-    names = spark.range(9_000).selectExpr("id AS k", "id AS w")
-    once = names.groupBy("k").agg(F.max("w").alias("w"))
-    gathered = hot.repartition(5, "k")
-    since = gathered.where("s < 10").selectExpr("k", "s + 1 AS t")
-    with conf(spark, "spark.sql.autoBroadcastJoinThreshold", "-1"):
-        some = names.unionAll(spark.range(100).selectExpr("7L AS k", "id AS w"))
-        for left, right in ((hot, names.repartition(5, "k")), (gathered, hot), (gathered, some)):
-            # The other side has hot keys of its own, or so many rows of a key that what comes out is skewed.
-            text = skewkit.explain(skewkit.skew_join(left, right, "k"))
-            assert "strategy   native" not in text, text
-        for other, how in ((hot, "semi"), (names.repartition(7, "k"), "inner")):
-            text = skewkit.explain(skewkit.skew_join(gathered, other, "k", how))
-            assert "leave this repartition out to have them spread\n" in text, text
-        # A profile that was given, and a frame whose many rows have another key than the hot one, or null.
-        other = names.unionAll(spark.range(900).selectExpr("if(id % 2 = 0, 8001L, NULL) AS k", "id AS w"))
-        text = skewkit.explain(skewkit.skew_join(gathered, names, "k", left_profile=skewkit.skew_profile(hot, "k")))
-        assert "leave this repartition out" in text, text
-        text = skewkit.explain(skewkit.skew_join(gathered, other, "k"))
-        assert "leave this repartition out" in text, text
-        by_other = gathered.selectExpr("s AS k", "k AS s")
-        for left, right in ((hot.repartition(5, "s"), names), (by_other, names)):
-            text = skewkit.explain(skewkit.skew_join(left, right, "k"))
-            assert "strategy   native" not in text, text
-        # What is repartitioned need not run to know that, where the other side has no hot key.
-        monkeypatch.setattr("skewkit.api.joinprofiles.measured", lambda *_: pytest.fail("a frame is profiled"))
-        pairs = ((gathered, names), (names, hot.repartition(5, "K")), (since, names), (gathered, once))
-        for left, right in pairs:
-            joined = skewkit.skew_join(left, right, "k")
-            text = skewkit.explain(joined)
-            assert "strategy   native: the" in text, text
-            assert "leave this repartition out" in text, text
-            assert "was repartitioned by the user" in text or "adaptive execution is off" in text, text
-        beside = (gathered["k"] == names["k"]) & (gathered["s"] < names["w"])
-        for how, advice in (("left", True), ("right", False)):  # in the right join they would stay whole anyway
-            text = skewkit.explain(skewkit.skew_join(gathered, names, beside, how))
-            assert "strategy   native: the left side is repartitioned by the key" in text, text
-            assert ("leave this repartition out" in text) == advice, text
-        two = hot.repartition(5, "s"), names.withColumnRenamed("w", "s")
-        text = skewkit.explain(skewkit.skew_join(*two, ["k", "s"]))
-        assert "strategy   native: the left side is repartitioned by the key" in text, text
-
-
-def test_what_is_gathered_by_a_column_of_the_same_name_in_other_case(spark):
-    hot = spark.range(60_000).selectExpr("if(id % 3 = 0, 7, id % 9000) AS k", "id AS K")
-    with conf(spark, "spark.sql.caseSensitive", "true"):
-        seen = Seen(hot.repartition(5, "K"))
-        assert (seen.gathered(["K"]), seen.gathered(["k"])) == (True, False)
-        once = Seen(hot.groupBy("K").agg(F.max("k").alias("m")))
-        assert (once.once(["K"]), once.once(["k"])) == (True, False)
-    assert Seen(spark.range(9).repartition(5, "ID")).gathered(["Id"])
 
 
 @pytest.mark.connect

@@ -104,7 +104,7 @@ def test_what_is_not_a_plain_read_is_profiled(spark, monkeypatch):
 def test_a_side_grouped_by_the_key_is_not_read_to_be_profiled(spark, monkeypatch):
     hot = spark.range(100_000).selectExpr("if(id % 3 = 0, 7, id % 20000) AS k", "id AS v")
     once = spark.range(20_000).selectExpr("id % 19999 AS k", "id AS w").groupBy("k").agg(F.max("w").alias("w"))
-    monkeypatch.setattr("skewkit.api.joinprofiles.measured", lambda *_: pytest.fail("a frame is profiled"))
+    monkeypatch.setattr("skewkit.api.joinprofiles.measured", lambda *_, **__: pytest.fail("a frame is profiled"))
     for left, right, how in ((hot, once, "inner"), (once, hot, "left")):
         joined = skewkit.skew_join(left, right, "k", how, strategy="salt", partitions=4)
         assert_same_rows(joined, left.join(right, "k", how))

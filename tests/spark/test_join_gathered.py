@@ -1,0 +1,131 @@
+"""Joins of a side that is repartitioned by the key: left to plain Spark where nothing can be spread any more."""
+
+import pytest
+from pyspark.sql import functions as F
+
+import skewkit
+from skewkit.spark.seen import Seen
+from tests.helpers import conf
+
+pytestmark = pytest.mark.usefixtures("adaptive")
+
+
+@pytest.fixture(scope="module")
+def hot(spark):
+    """Of key 7 a third of the rows, of all other keys 4 or 5 each."""
+    return spark.range(60_000).selectExpr("if(id % 3 = 0, 7, id % 9000) AS k", "id % 11 AS s")
+
+
+@pytest.fixture(scope="module")
+def names(spark):
+    return spark.range(9_000).selectExpr("id AS k", "id AS w")
+
+
+@pytest.fixture(scope="module")
+def gathered(hot):
+    return hot.repartition(5, "k")
+
+
+@pytest.fixture
+def unread(monkeypatch):
+    """Fail where a frame is profiled."""
+    monkeypatch.setattr("skewkit.api.joinprofiles.measured", lambda *_, **__: pytest.fail("a frame is profiled"))
+
+
+def reason_of(caplog, join):
+    """Return what the log says of the only join that is made."""
+    caplog.clear()
+    with caplog.at_level("INFO", "skewkit"):
+        join()
+    (record,) = caplog.records
+    return record.getMessage()
+
+
+@pytest.mark.connect
+def test_a_hot_other_side_is_spread(spark, hot, names, gathered):
+    """It has hot keys of its own, or so many rows of a key that what comes out is skewed."""
+    some = names.unionAll(spark.range(100).selectExpr("7L AS k", "id AS w"))
+    for left, right in ((hot, names.repartition(5, "k")), (gathered, hot), (gathered, some)):
+        text = skewkit.explain(skewkit.skew_join(left, right, "k"))
+        assert "strategy   native" not in text, text
+
+
+@pytest.mark.connect
+def test_by_another_column_it_is_no_obstacle(hot, names, gathered):
+    by_other = gathered.selectExpr("s AS k", "k AS s")
+    for left, right in ((hot.repartition(5, "s"), names), (by_other, names)):
+        text = skewkit.explain(skewkit.skew_join(left, right, "k"))
+        assert "strategy   native" not in text, text
+
+
+@pytest.mark.connect
+def test_hot_rows_that_are_together_stay_so(spark, hot, names, gathered):
+    """The other side has few rows of a key, or many of a cold one, or of null; or nobody has looked at it."""
+    other = names.unionAll(spark.range(900).selectExpr("if(id % 2 = 0, 8001L, NULL) AS k", "id AS w"))
+    profile = skewkit.skew_profile(hot, "k")
+    for right, how, given in (
+        (hot, "semi", None),
+        (names.repartition(7, "k"), "inner", None),
+        (names, "inner", profile),
+        (other, "inner", None),
+    ):
+        text = skewkit.explain(skewkit.skew_join(gathered, right, "k", how, left_profile=given))
+        assert "strategy   native: the left side is repartitioned by the key" in text, text
+        assert "leave this repartition out to have them spread; plain Spark's longest task is expected at " in text, (
+            text
+        )
+
+
+@pytest.mark.connect
+def test_it_is_not_read_to_be_left_alone(hot, names, gathered, unread, caplog):
+    """The other side has no hot key."""
+    once = names.groupBy("k").agg(F.max("w").alias("w"))
+    since = gathered.where("s < 10").selectExpr("k", "s + 1 AS t")
+    for left, right in ((gathered, names), (names, hot.repartition(5, "K")), (since, names), (gathered, once)):
+        said = reason_of(caplog, lambda a=left, b=right: skewkit.skew_join(a, b, "k"))
+        assert "native (the" in said, said
+        assert said.endswith("leave this repartition out to have them spread)"), said
+    beside = (gathered["k"] == names["k"]) & (gathered["s"] < names["w"])
+    for how, advice in (("left", True), ("right", False)):  # in the right join they would stay whole anyway
+        said = reason_of(caplog, lambda h=how: skewkit.skew_join(gathered, names, beside, h))
+        assert "native (the left side is repartitioned by the key" in said, said
+        assert ("leave this repartition out" in said) == advice, said
+    two = hot.repartition(5, "s"), names.withColumnRenamed("w", "s")
+    said = reason_of(caplog, lambda: skewkit.skew_join(*two, ["k", "s"]))
+    assert "native (the left side is repartitioned by the key" in said, said
+
+
+@pytest.mark.connect
+@pytest.mark.parametrize("side", ["left", "right"])
+def test_explain_reads_it_and_names_the_hot_keys(monkeypatch, names, gathered, side, adaptive):
+    frames = (gathered, names) if side == "left" else (names, gathered)
+    joined = skewkit.skew_join(*frames, "k")
+    text = skewkit.explain(joined)
+    assert f"strategy   native: the {side} side is repartitioned by the key" in text, text
+    # A third of the rows and 1/5 of the rest: 69,000 rows, of which one of eight tasks has 20,000 and its own.
+    assert "plain Spark's longest task is expected at 3." in text, text
+    assert f"\n  {side:11}k: 60,000 rows (counted)\n             7   33.34%  20,007\n" in text, text
+    why = f"would not act: it splits only what was shuffled for this join alone, and the {side} side was repartitioned"
+    assert (why if adaptive == "true" else "adaptive execution is off") in text, text
+    monkeypatch.setattr("skewkit.api.joinprofiles.measured", lambda *_, **__: pytest.fail("a frame is profiled again"))
+    assert skewkit.explain(joined) == text
+
+
+def test_explain_says_so_where_the_keys_cannot_be_read(spark, names):
+    with conf(spark, "spark.sql.ansi.enabled", "true"):
+        texts = spark.range(60_000).selectExpr("if(id = 5, 'x', string(id % 9000)) AS t")
+        joined = skewkit.skew_join(texts.selectExpr("cast(t AS bigint) AS k").repartition(5, "k"), names, "k")
+        text = skewkit.explain(joined)
+        assert "strategy   native: the left side is repartitioned by the key" in text, text
+        assert "note       the keys could not be profiled: " in text, text
+        assert "CAST_INVALID_INPUT" in text, text
+
+
+def test_what_is_gathered_by_a_column_of_the_same_name_in_other_case(spark):
+    hot = spark.range(60_000).selectExpr("if(id % 3 = 0, 7, id % 9000) AS k", "id AS K")
+    with conf(spark, "spark.sql.caseSensitive", "true"):
+        seen = Seen(hot.repartition(5, "K"))
+        assert (seen.gathered(["K"]), seen.gathered(["k"])) == (True, False)
+        once = Seen(hot.groupBy("K").agg(F.max("k").alias("m")))
+        assert (once.once(["K"]), once.once(["k"])) == (True, False)
+    assert Seen(spark.range(9).repartition(5, "ID")).gathered(["Id"])
