@@ -31,7 +31,7 @@ def tables(spark: SparkSession, folder: Path, rows: int, p1: float) -> tuple[Dat
     return spark.read.parquet(str(folder / "fact")), spark.read.parquet(str(folder / "dim"))
 
 
-def main(rows: int = 5_000_000, runs: int = 3, *, by_stage: bool = False) -> None:
+def main(rows: int = 5_000_000, runs: int = 3, *, stages: bool = False) -> None:
     """Print one line per share and way to join; every figure is a median over the runs, profile included."""
     print(f"{rows:,} rows joined to {int(rows * 0.15):,}, {PARTITIONS} partitions, median of {runs} runs; AQE = 1.00")
     with tempfile.TemporaryDirectory() as scratch:
@@ -58,7 +58,7 @@ def main(rows: int = 5_000_000, runs: int = 3, *, by_stage: bool = False) -> Non
                         run = timed(spark, f"p1 {p1:.2f}", name, lambda w=way: total(w()), confs)
                         if number:
                             done.append(run)
-        print_report(done, folder / "log", base="AQE", by_stage=by_stage)
+        print_report(done, folder / "log", base="AQE", by_stage=stages)
 
 
 def total(frame: DataFrame) -> None:

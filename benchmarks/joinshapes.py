@@ -1,4 +1,4 @@
-"""Joins that adaptive execution never splits, and both sides hot: AQE against `salt`, or `auto` if that is native."""
+"""Joins that adaptive execution never splits, and both sides hot: AQE against `salt`, `auto` or both."""
 
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
@@ -15,6 +15,9 @@ from benchmarks.report import Run, print_report, timed
 from benchmarks.session import PARTITIONS, session
 
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data" / "tate_artwork_subjects.parquet"
+
+WAYS = {"repartitioned": ("auto", "salt"), "cached by the key": ("auto", "salt"), "one mapper": ("salt", "auto")}
+"""What is asked of skewkit where `auto` and `salt` differ for a reason; `salt` alone elsewhere."""
 
 
 def shapes(
@@ -94,7 +97,7 @@ def pairs(spark: SparkSession, rows: int) -> DataFrame:
     return spark.range(min(rows, 400_000)).select(key.cast("bigint").alias("k"), F.col("id").alias("v"))
 
 
-def main(rows: int = 5_000_000, runs: int = 3, only: Sequence[str] = (), *, by_stage: bool = False) -> None:
+def main(rows: int = 5_000_000, runs: int = 3, only: Sequence[str] = (), *, stages: bool = False) -> None:
     """Print one line per shape and way, of the shapes named in `only`, if any are."""
     print(f"{rows:,} rows joined to {int(rows * 0.15):,}, p1 = 0.38, {PARTITIONS} partitions, median of {runs} runs")
     with tempfile.TemporaryDirectory() as scratch:
@@ -103,7 +106,7 @@ def main(rows: int = 5_000_000, runs: int = 3, only: Sequence[str] = (), *, by_s
         done: list[Run] = []
         with session(folder / "log") as spark:
             fact, dim = tables(spark, folder, rows, 0.38)
-            jobs: dict[str, tuple[Callable[[], DataFrame], Callable[[], DataFrame]]] = {}
+            jobs: dict[str, dict[str, Callable[[], DataFrame]]] = {}
             sorted_fact = fact.withColumn("hot", F.col("k") == 0).repartitionByRange(8, "hot", "k").drop("hot")
             sorted_fact.write.mode("overwrite").parquet(str(folder / "sorted"))
             one_file = spark.read.parquet(str(folder / "sorted"))
@@ -111,48 +114,47 @@ def main(rows: int = 5_000_000, runs: int = 3, only: Sequence[str] = (), *, by_s
             more = fact.withColumn("more", F.lit(1))
             kept = {"cached": more, "cached by the key": more.repartition(PARTITIONS, "k")}
             for name, (left, right, how) in shapes(fact, dim, one_file, kept).items():
-                # Where the key's rows are together already, `auto` does not spread them.
-                strategy = "auto" if name in ("repartitioned", "cached by the key") else "salt"
-                jobs[name] = (
-                    lambda a=left, b=right, h=how: a.join(b, "k", h),
-                    lambda a=left, b=right, h=how, s=strategy: skewkit.skew_join(a, b, "k", h, strategy=s),
-                )
+                jobs[name] = {"AQE": partial(left.join, right, "k", how)}
+                for strategy in WAYS.get(name, ("salt",)):
+                    jobs[name][strategy] = partial(skewkit.skew_join, left, right, "k", how, strategy=strategy)
             three = three_keys(spark, folder, fact, int(rows * 0.15))
             salted = partial(skewkit.skew_join, strategy="salt")
-            jobs["then grouped"] = (lambda: followed(fact, dim, DataFrame.join), lambda: followed(fact, dim, salted))
-            jobs["then ranked"] = ranked(fact, dim)
+            jobs["then grouped"] = {
+                "AQE": lambda: followed(fact, dim, DataFrame.join),
+                "salt": lambda: followed(fact, dim, salted),
+            }
+            jobs["then ranked"] = dict(zip(("AQE", "salt"), ranked(fact, dim), strict=True))
             again = dim.select("k", F.col("name").alias("again"))
-            jobs["then joined"] = (
-                lambda: fact.join(dim, "k").join(again, "k"),
-                lambda: salted(salted(fact, dim, "k"), again, "k"),
-            )
+            jobs["then joined"] = {
+                "AQE": lambda: fact.join(dim, "k").join(again, "k"),
+                "salt": lambda: salted(salted(fact, dim, "k"), again, "k"),
+            }
             # Python is slow: one row in 20, and groups of a thousand keys.
             few, few_keys = fact.where("v % 20 = 0").withColumn("k", F.col("k") % 1000), dim.where("k < 1000")
-            jobs["then cogrouped"] = (
-                lambda: cogrouped(few, few_keys, DataFrame.join),
-                lambda: cogrouped(few, few_keys, salted),
-            )
-            jobs["chain of three"] = (
-                lambda: chain(three, dim, DataFrame.join),
-                lambda: chain(three, dim, skewkit.skew_join),
-            )
+            jobs["then cogrouped"] = {
+                "AQE": lambda: cogrouped(few, few_keys, DataFrame.join),
+                "salt": lambda: cogrouped(few, few_keys, salted),
+            }
+            jobs["chain of three"] = {
+                "AQE": lambda: chain(three, dim, DataFrame.join),
+                "auto": lambda: chain(three, dim, skewkit.skew_join),
+            }
             left = pairs(spark, rows)
             right = left.withColumnRenamed("v", "w")
-            jobs["both sides hot"] = (
-                lambda: left.join(right, "k").withColumn("v", F.col("v") + F.col("w")),
-                lambda: skewkit.skew_join(left, right, "k").withColumn("v", F.col("v") + F.col("w")),
-            )
+            jobs["both sides hot"] = {
+                "AQE": lambda: left.join(right, "k").withColumn("v", F.col("v") + F.col("w")),
+                "auto": lambda: skewkit.skew_join(left, right, "k").withColumn("v", F.col("v") + F.col("w")),
+            }
             if unknown := set(only) - set(jobs):
                 raise SystemExit(f"there is no case {', '.join(sorted(unknown))}; choose of {', '.join(jobs)}")
             for case in only or jobs:
-                plain, ours = jobs[case]
                 if case in kept:
                     kept[case].cache().count()
                 for number in range(runs + 1):
-                    for way, make in (("AQE", plain), ("skewkit", ours)):
+                    for way, make in jobs[case].items():
                         run = timed(spark, case, way, lambda m=make: m().agg(F.sum("v"), F.count("*")).collect())
                         if number:
                             done.append(run)
                 if case in kept:
                     kept[case].unpersist()
-        print_report(done, folder / "log", base="AQE", by_stage=by_stage)
+        print_report(done, folder / "log", base="AQE", by_stage=stages)
