@@ -6,8 +6,9 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from skewkit.plan.grid import OUTPUT_COST, Grid, Shape, along, cells_of, shape_of, work
+from skewkit.plan.grid import OUTPUT_COST, Grid, Shape, work
 from skewkit.plan.joinrules import SIDES, JoinRules, Side, opposite
+from skewkit.plan.joinshapes import INTS, grid_of, is_answered, named_shape, shape_in_join
 from skewkit.plan.keyplan import EPSILON, HeavyRoute, KeyPlan, key_plan, native_straggler
 from skewkit.plan.load import HeavyLoad, KeyLoad, expected_tail
 from skewkit.plan.profile import HeavyKey, KeyProfile
@@ -198,7 +199,8 @@ def join_plan(
     works = {h: work(a, b, pairs=pairs) for h, (a, b) in sizes.items()}
     mean = (sum(works.values()) + sum(tail) + spread) / partitions
     shapes = {
-        h: _named_shape(rules, hot) if left.named else _shape(*sizes[h], mean, partitions, rules, pairs) for h in hashes
+        h: named_shape(rules, hot) if left.named else shape_in_join(*sizes[h], mean, partitions, rules, pairs)
+        for h in hashes
     }
     native = KeyLoad(
         left.keys,
@@ -210,13 +212,20 @@ def join_plan(
     # Keys that the user has named are all kept: their weights are not known.
     native = native.above(0.0 if left.named else 1 / (5 * partitions))
     # What is answered by the look-up brings only its left rows.
-    placed = [replace(h, weight=sizes[h.hash][0]) if _answered(shapes[h.hash], rules) else h for h in native.heavy]
+    placed = [replace(h, weight=sizes[h.hash][0]) if is_answered(shapes[h.hash], rules) else h for h in native.heavy]
     load = replace(native, heavy=tuple(sorted(placed, key=lambda h: (-h.weight, h.hash))))
     keys = key_plan(load, partitions, scheme, theta=0.0, epsilon=epsilon)
     keys = replace(keys, native_straggler=native_straggler(native, partitions))
     most = _most(left, lefts), _most(right, rights)
     grids = tuple(
-        _grid(heavy, shapes[heavy.hash], sizes[heavy.hash], most, rules, numbered=i < _INTS // partitions)
+        grid_of(
+            heavy,
+            shapes[heavy.hash],
+            sizes[heavy.hash],
+            (_most_of(most[0], heavy.hash), _most_of(most[1], heavy.hash)),
+            rules,
+            numbered=i < INTS // partitions,
+        )
         for i, heavy in enumerate(keys.heavy)
     )
     matched = max(totals[0].rows - sum(a for a, _ in sizes.values()), 0.0)
@@ -230,73 +239,10 @@ def join_plan(
     return JoinPlan(rules, keys, grids, *totals, output)
 
 
-def _shape(a: float, b: float, mean: float, partitions: int, rules: JoinRules, pairs: bool) -> Shape:
-    """Return how a key with `a` left and `b` right rows is cut, or that it stays whole."""
-    if not pairs:
-        pieces = min(partitions, work(a, b, pairs=False) / mean + 1) if mean else 1
-        if rules.answers and (b > a or b * (pieces - 1) > a + b):
-            return Shape("right")
-        return Shape("left" if a >= b else "none")
-    splits = tuple(side for side in SIDES if rules.copies(opposite(side)) != "never")
-    shape = shape_of(a, b, mean, partitions, splits)
-    copied = {"left": b, "right": a}.get(shape.split, 0.0)
-    # A copy of more rows than the key has work does more harm than the longest task.
-    pieces = min(partitions, work(a, b) / mean + 1) if mean else 1
-    return Shape("none") if copied * (pieces - 1) > work(a, b) else shape
-
-
-def _named_shape(rules: JoinRules, hot: Side | None) -> Shape:
-    """Return how keys of unknown weight are cut: along the side `hot`, else one whose counterpart may be copied freely.
-
-    Along that other side, too, where rows of the counterpart may not be copied at all.
-    """
-    if rules.how in ("semi", "anti"):
-        return Shape("right" if hot == "right" and rules.answers else "left")
-    if hot is not None and rules.copies(opposite(hot)) != "never":
-        return Shape(hot)
-    for allowed in ("freely", "checked"):
-        for side in SIDES:
-            if rules.copies(opposite(side)) == allowed:
-                return Shape(side)
-    return Shape("none")
-
-
-def _grid(
-    heavy: HeavyRoute,
-    shape: Shape,
-    sizes: tuple[float, float],
-    most: tuple[Mapping[int, float] | None, Mapping[int, float] | None],
-    rules: JoinRules,
-    *,
-    numbered: bool,
-) -> Grid:
-    """Return a key's grid; one whose copies would be looked at again needs a number, and stays whole without."""
-    answered = numbered and _answered(shape, rules)
-    if shape.split == "both":
-        left, right = cells_of(shape.lefts, shape.rights, tuple(p for p, _ in heavy.parts))
-    elif shape.split == "right" and not answered:
-        right, left = along(heavy.parts)
-    else:
-        left, right = along(heavy.parts)
-    left_most, right_most = (None if m is None else m.get(heavy.hash, m[_OTHER]) for m in most)
-    grid = Grid(left, right, sizes[0], sizes[1], left_most, right_most, answered=answered)
-    checked = any(rules.copies(side) == "checked" for side in grid.copied)
-    if checked and not numbered:
-        left, right = along(((heavy.parts[0][0], 1.0),))
-        return replace(grid, left=left, right=right)
-    return replace(grid, checked=checked)
-
-
-def _answered(shape: Shape, rules: JoinRules) -> bool:
-    return shape.split == "right" and rules.how in ("semi", "anti")
-
-
 def _heavy(key: HeavyKey, weight: float, shape: Shape) -> HeavyLoad:
     return HeavyLoad(key.key, key.hash, weight, shape.split != "none", shape.lefts * shape.rights)
 
 
-_INTS = 1 << 31
-"""Negative ints: so many pairs of a partition and a heavy key have a number of their own."""
 _OTHER = -(1 << 64)
 """Where a map of greatest numbers of rows keeps that of the keys it does not list; no hash is so small."""
 
@@ -305,6 +251,10 @@ def _most(profile: KeyProfile | None, listed: Mapping[int, HeavyKey]) -> Mapping
     if profile is None or profile.named:
         return None
     return {_OTHER: max(1.0, profile.unlisted), **{h: key.high for h, key in listed.items()}}
+
+
+def _most_of(most: Mapping[int, float] | None, key_hash: int) -> float | None:
+    return None if most is None else most.get(key_hash, most[_OTHER])
 
 
 def _rows(listed: Mapping[int, HeavyKey], key_hash: int) -> float:
