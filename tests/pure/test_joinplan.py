@@ -147,7 +147,7 @@ def test_hot_right_keys_of_a_semi_join_are_answered_by_the_look_up():
 def test_copied_keys_without_a_number_stay_whole(monkeypatch):
     left, right, rules = profile_of({1: 5000.0, 2: 4000.0}), profile_of({3: 1.0}), JoinRules("full")
     assert [grid.checked for grid in join_plan(left, right, 8, rules).grids[:2]] == [True, True]
-    monkeypatch.setattr("skewkit.plan.joinplan._INTS", 8)
+    monkeypatch.setattr("skewkit.plan.joinplan.INTS", 8)
     plan = join_plan(left, right, 8, rules)
     sides_meet(plan)
     assert plan.grids[0].checked
@@ -266,7 +266,7 @@ def test_auto_takes_the_cheapest_by_price(expected):
 
 def test_a_hot_key_of_which_nobody_can_number_the_group_is_not_answered(monkeypatch):
     """A key's group, an int, is its place among the heavy keys times the partitions."""
-    monkeypatch.setattr(joinplan, "_INTS", 64)
+    monkeypatch.setattr(joinplan, "INTS", 64)
     named = named_heavy(["k"], ["int"], [(k,) for k in range(10)])
     plan = join_plan(named, None, 16, JoinRules("semi"), scheme="w_choices", hot="right")
     assert [grid.answered for grid in plan.grids] == [True] * 4 + [False] * 6
