@@ -221,16 +221,22 @@ def stale_note(profile: KeyProfile, partitions: int) -> tuple[str, ...]:
 
 
 def measured(
-    sides: Sequence[tuple[Seen, Keys]], partitions: int, settings: Settings, *, by_task: bool = False, **wanted: Any
+    sides: Sequence[tuple[Seen, Keys]],
+    partitions: int,
+    settings: Settings,
+    *,
+    by_partition: bool = False,
+    **wanted: Any,
 ) -> list[Found]:
     """Profile one or two frames in one query, from samples sized for the number of partitions.
 
-    `by_task` asks which keys of frames that are only read come from one task; `wanted` is what else to measure of the
-    first frame: fields of `skewkit.spark.profiling.Task`.
+    `by_partition` asks of which keys one partition has all rows, in frames that are only read; `wanted` is what else to
+    measure of the first frame: fields of `skewkit.spark.profiling.Task`.
     """
     rows = settings.sample_rows * partitions
     tasks = [
-        Task(seen.frame, keys, auto_fraction(seen.rows, rows), by_task=by_task and seen.simple) for seen, keys in sides
+        Task(seen.frame, keys, auto_fraction(seen.rows, rows), by_partition=by_partition and seen.simple)
+        for seen, keys in sides
     ]
     tasks[0] = replace(tasks[0], **wanted)
     sampling = Sampling(rows, partitions, settings)

@@ -86,10 +86,12 @@ def joined_from(
     """Return what a join was made of, or None where nobody knows enough of its sides."""
     if isinstance(keys, str):
         return None
+    most = choice.most_rows
     if choice.streamed is not None or choice.unread:
-        sides = OriginSide(left, keys.left), OriginSide(right, keys.right)
+        l_most, r_most = most or (None, None)
+        sides = OriginSide(left, keys.left, most=l_most), OriginSide(right, keys.right, most=r_most)
         return Origin(*sides, on, how, streamed=choice.streamed)
-    plan, memory, most = choice.join, choice.memory, choice.most_rows
+    plan, memory = choice.join, choice.memory
     if plan is None or memory is None or most is None:
         return None
     rows = (totals.rows if totals.counted else 0.0 for totals in (plan.left, plan.right))

@@ -142,8 +142,8 @@ def skew_join(
     check_strategy(strategy, STRATEGIES)
     n = check_partitions(left, partitions, *((left, right) if strategy == "auto" else ()))
 
-    def joined(frame: DataFrame, choice: Choice, told: Callable[[], Choice] | None = None) -> DataFrame:
-        return remember(frame, choice, joined_from(left, right, on, kind, keys, choice), told)
+    def joined(frame: DataFrame, choice: Choice, in_full: Callable[[], Choice] | None = None) -> DataFrame:
+        return remember(frame, choice, joined_from(left, right, on, kind, keys, choice), in_full)
 
     differing = differing_conf(left.sparkSession, right.sparkSession)
     if differing is None:

@@ -37,9 +37,9 @@ def decide(asked: Asked, sides: Sides, physical: str) -> Choice:
     if native is not None:
         return Choice(asked.title, "native", native, streamed=streamed_side(physical))
     unread = gathered_unread(asked, sides)
-    if unread:
-        note = _adaptive(asked, sides, tuple(unread), physical)
-        return Choice(asked.title, "native", next(iter(unread.values())), notes=(*asked.notes, note), unread=True)
+    if unread is not None:
+        notes = (*asked.notes, _adaptive(asked, sides, (unread.side,), physical))
+        return Choice(asked.title, "native", unread.reason, notes=notes, most_rows=unread.most_rows, unread=True)
     known = known_of(asked, sides)
     left, right = known.profiles
     plan = _plan(asked, sides, known)
@@ -91,8 +91,9 @@ def told(asked: Asked, sides: Sides, physical: str, choice: Choice) -> Choice:
     plan = _plan(asked, sides, known)
     note = _adaptive(asked, sides, _hot_sides(plan), physical, plan, known)
     reason = f"{choice.reason}; {native_reason(plan.keys)}"
+    (left, right), notes = known.profiles, (*asked.notes, note)
     return replace(
-        choice, reason=reason, profile=known.left, other=known.right, plan=plan.keys, notes=(*asked.notes, note)
+        choice, reason=reason, profile=left, other=right, plan=plan.keys, notes=notes, most_rows=None, unread=False
     )
 
 
@@ -238,14 +239,16 @@ def _adaptive(
 
 
 def _one_task(plan: JoinPlan, known: Known, hot: tuple[Side, ...]) -> OneTask | None:
-    """Return the key and side of which most rows come from one task, as a look has seen it, if anybody has looked."""
-    found = [
-        (_rows(grid, side) * known.one_task[side][heavy.hash], OneTask(side, _name(heavy.key), share))
-        for side in hot
-        for heavy, grid in zip(plan.keys.heavy, plan.grids, strict=True)
-        if (share := known.one_task.get(side, {}).get(heavy.hash)) is not None
-    ]
-    return max(found, key=lambda each: each[0], default=(0.0, None))[1]
+    """Return how many of the hottest key's rows come from one task, on its larger side, or None where nobody knows.
+
+    What other keys have in one task is no reason for adaptive execution not to cut this one.
+    """
+    pairs = [(heavy, grid, side) for heavy, grid in zip(plan.keys.heavy, plan.grids, strict=True) for side in hot]
+    if not pairs:
+        return None
+    heavy, _, side = max(pairs, key=lambda each: _rows(each[1], each[2]))
+    share = known.one_task.get(side, {}).get(heavy.hash)
+    return None if share is None else OneTask(side, _name(heavy.key), share)
 
 
 def _name(key: tuple[Any, ...]) -> str:

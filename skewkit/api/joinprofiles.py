@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
+from math import inf
 
 from skewkit.api.common import measured
 from skewkit.api.joinsides import Sides
@@ -14,7 +15,7 @@ from skewkit.plan.grid import OUTPUT_COST
 from skewkit.plan.joinplan import join_plan
 from skewkit.plan.joinrules import SIDES, JoinRules, Side, opposite
 from skewkit.plan.profile import KeyProfile, every_key_once
-from skewkit.plan.samplebounds import surely_unlisted
+from skewkit.plan.samplebounds import most_rows, surely_unlisted
 from skewkit.spark.joinsides import JoinKeys
 from skewkit.spark.keys import Keys
 from skewkit.spark.profiling import bucket_count
@@ -53,8 +54,8 @@ class Asked:
 class Known:
     """What is known of the keys of both sides.
 
-    `one_task` has, of a side that somebody has looked at, the largest share of a heavy key's rows that one task reads,
-    by the key's hash. Where the heavy keys are not `named`, their hashes are right, and their values None.
+    `one_task` has, of a side that is only read, the largest share of a heavy key's rows that one task reads, by the
+    key's hash. Where the heavy keys are not `named`, their hashes are right, and their values None.
     """
 
     left: KeyProfile
@@ -75,7 +76,8 @@ def known_of(asked: Asked, sides: Sides) -> Known:
         found = _looked(asked, sides)
         if found is not None and (found.named or _cold(asked, found)):
             return found
-        both = measured([(sides.left, asked.keys.left), right], asked.partitions, asked.settings, by_task=True)
+        keys = [(sides.left, asked.keys.left), right]
+        both = measured(keys, asked.partitions, asked.settings, by_partition=found is None)
         seen = {side: each.one_task for side, each in zip(SIDES, both, strict=True)}
         return Known(both[0].profile, both[1].profile, seen if found is None else found.one_task)
     if asked.right is None and asked.strategy == "broadcast_head":
@@ -103,14 +105,16 @@ def _looked(asked: Asked, sides: Sides, unread: Collection[Side] = ()) -> Known 
     if found is None:
         return None
     profiles = iter(found.profiles)
-    looked_at = [side for (side, _), unique in zip(sides.named, once, strict=True) if not unique]
+    looked_at = [each for each, unique in zip(sides.named, once, strict=True) if not unique]
     left, right = (
         every_key_once(own.names, own.types, TIMES_TOO_LOW * (each.rows or 0), buckets=bucket_count(n))
         if unique
         else next(profiles)
         for each, own, unique in zip(seen, keys, once, strict=True)
     )
-    return Known(left, right, dict(zip(looked_at, found.one_task, strict=True)), found.named)
+    # A sample that is drawn before a join has other tasks than the join.
+    one_task = {side: each for (side, seen), each in zip(looked_at, found.one_task, strict=True) if seen.simple}
+    return Known(left, right, one_task, found.named)
 
 
 def _once(seen: Seen, keys: Keys) -> bool:
@@ -134,7 +138,16 @@ def gathered_sides(asked: Asked, sides: Sides) -> dict[Side, str]:
     }
 
 
-def gathered_unread(asked: Asked, sides: Sides) -> dict[Side, str]:
+@dataclass(frozen=True)
+class Unread:
+    """A side that need not run to be left as it is, and why; and how many rows a key has at most on either side."""
+
+    side: Side
+    reason: str
+    most_rows: tuple[float, float]
+
+
+def gathered_unread(asked: Asked, sides: Sides) -> Unread | None:
     """Return the side that is repartitioned by the key, where nothing could be spread; it need not run then.
 
     A look at the other side shows whether it has hot keys of its own, or surely many rows of a key, so that what comes
@@ -142,16 +155,21 @@ def gathered_unread(asked: Asked, sides: Sides) -> dict[Side, str]:
     """
     gathered = gathered_sides(asked, sides) if asked.auto and asked.left is None else {}
     if len(gathered) != 1:
-        return {}
-    pairs = zip(sides.named, (asked.keys.left, asked.keys.right), strict=True)
-    if all(side in gathered or _once(seen, own) for (side, seen), own in pairs):
-        return gathered
-    looked = _looked(asked, sides, unread=gathered)
-    if looked is None or not _cold(asked, looked):
-        return {}
-    most = max(_surely(asked, each) for each in looked.profiles if each is not None)
-    many = asked.rules.how not in ("semi", "anti") and OUTPUT_COST * most > 1
-    return {} if many else gathered
+        return None
+    ((side, reason),) = gathered.items()
+    other = sides.right, asked.keys.right
+    if side == "right":
+        other = sides.left, asked.keys.left
+    most = 1.0
+    if not _once(*other):
+        looked = _looked(asked, sides, unread=gathered)
+        if looked is None or not _cold(asked, looked):
+            return None
+        surely = max(_surely(asked, each) for each in looked.profiles if each is not None)
+        if asked.rules.how not in ("semi", "anti") and OUTPUT_COST * surely > 1:
+            return None
+        most = max(most_rows(each) for each in looked.profiles if each is not None)
+    return Unread(side, reason, (inf, most) if side == "left" else (most, inf))
 
 
 def _surely(asked: Asked, profile: KeyProfile) -> float:

@@ -28,6 +28,7 @@ _APART = "it cuts a partition only between the tasks that wrote it, and one task
 _ALL = "all rows of the {} side"
 _MOSTLY = 0.8
 """The share of a key's rows from which on cutting off the others is no cure."""
+_NEARLY_ALL = 0.99
 _BUCKETED = "is not shuffled at all, as its table is bucketed by the key"
 _MADE = (
     (re.compile(r"Aggregate"), "is already grouped by the key"),
@@ -50,14 +51,14 @@ def threshold_of(conf: str | None) -> int:
 
 @dataclass(frozen=True)
 class OneTask:
-    """The largest share of a key's rows on a side that one task reads, and writes to the join's shuffle."""
+    """The largest share of the hottest key's rows on a side that one task reads, and writes to the join's shuffle."""
 
     side: Side
     key: str
     share: float
 
     def __str__(self) -> str:
-        return f"{self.share:.0%} of the {self.side} side's rows of {self.key}"
+        return f"about {self.share:.0%} of the {self.side} side's rows of {self.key}"
 
 
 def adaptive_note(
@@ -73,20 +74,21 @@ def adaptive_note(
     """Return why adaptive execution would not cure the join of this physical plan, or what it needs to do so.
 
     `hot` are the sides on which keys are hot, `hot_bytes` the estimated bytes of the largest one, uncompressed, 0
-    where nobody knows; `threshold` is the bytes from which Spark takes a partition for skewed; `one_task` is the key
-    of which most rows come from one task, None where nobody has looked.
+    where nobody knows; `threshold` is the bytes from which Spark takes a partition for skewed; `one_task` says how
+    many of the hottest key's rows come from one task, None where nobody knows.
 
     >>> adaptive_note("full", ("left",), "", 1e9, enabled=True)
     'adaptive execution would not act: it never splits a full join'
     >>> note = adaptive_note("inner", ("left",), "", 1e9, enabled=True, one_task=OneTask("left", "7", 0.97))
-    >>> note[-62:]
-    "wrote it, and one task writes 97% of the left side's rows of 7"
+    >>> note[:34], note[-68:]
+    ('adaptive execution would not help:', "wrote it, and one task writes about 97% of the left side's rows of 7")
     """
     if not enabled:
         return "adaptive execution is off, so plain Spark splits no partition"
     reason = _shape_reason(how, hot, physical)
     if reason is None and one_task is not None and one_task.share >= _MOSTLY:
-        reason = _APART.format(one_task)
+        verb = "act" if one_task.share >= _NEARLY_ALL else "help"
+        return f"adaptive execution would not {verb}: {_APART.format(one_task)}"
     if reason is None and 0 < hot_bytes < threshold:
         reason = (
             f"it splits partitions from {threshold / (1 << 20):,.0f} MB (compressed) on, and the largest hot key has "

@@ -39,17 +39,19 @@ def origin_of(frame: DataFrame) -> Origin | None:
 
 
 def choice_of(frame: DataFrame) -> Choice:
-    """Return the choice behind a frame; the first time it may take a job.
+    """Return the choice behind a frame; it may take a job, until one has succeeded.
 
     Raises:
         ArgumentError: skewkit did not return this frame.
     """
     try:
-        if (told := _TOLD.pop(frame, None)) is not None:
-            _CHOICES[frame] = told()
-        return _CHOICES[frame]
+        choice, told = _CHOICES[frame], _TOLD.get(frame)
     except (KeyError, TypeError) as error:
         raise ArgumentError(
             "this frame was not returned by skewkit, so there is no plan to explain; pass the very frame that "
             "skew_join or skew_groupby gave, before further select() or filter()"
         ) from error
+    if told is not None:
+        _CHOICES[frame] = choice = told()
+        _TOLD.pop(frame, None)
+    return choice

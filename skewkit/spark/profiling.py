@@ -37,8 +37,8 @@ class Task:
     """Columns whose distinct values are to be estimated; the largest number counts."""
     inputs: bool = False
     """Whether to look at the partitions that the frame is read in."""
-    by_task: bool = False
-    """Whether to see of which keys one task has all rows; for frames that are only read: a sample has their tasks."""
+    by_partition: bool = False
+    """Whether to see of which keys one partition has all rows, for frames that are only read: a sample has theirs."""
     draw: Callable[[float], DataFrame] | None = None
     """Returns a sample of the frame for a fraction, where it need not run for that as a whole."""
 
@@ -111,7 +111,7 @@ def _found(task: Task, rows: Sequence[Row], partitions: int, buckets: int) -> Fo
     profile = _profile(task, [row for row in rows if row["n"] != 0], partitions, buckets)
     seen = profile.rows * task.fraction
     distinct = beside[_DISTINCT] / seen if _DISTINCT in beside and seen else None
-    one_task = {int(row["h"]): 1.0 for row in rows if row["one"]}
+    one_task = {int(row["h"]): 1.0 for row in rows if row["n"] is None and row["one"] and not row["null"]}
     return Found(profile, distinct, beside.get(_WIDEST), int(beside.get(_MOST_DISTINCT, 0)), one_task)
 
 
@@ -148,11 +148,11 @@ def _queries(task: Task, number: int, partitions: int, buckets: int) -> list[Dat
     names = [f"k{i}" for i in range(len(task.keys.columns))]
     weight = F.lit(1).cast("bigint") if task.weight is None else _weight(task.weight)
     sample = task.sample
-    place = F.spark_partition_id() if task.by_task else F.lit(None).cast("int")
+    place = F.spark_partition_id() if task.by_partition else F.lit(None).cast("int")
     values = (c.alias(n) for c, n in zip(task.keys.columns, names, strict=True))
     rows = sample.select(*values, weight.alias("w"), place.alias("p"))
     total = F.count(F.lit(1)) if task.weight is None else F.sum("w")
-    one = F.coalesce(F.min("p") == F.max("p"), F.lit(False)) if task.by_task else F.lit(False)
+    one = F.coalesce(F.min("p") == F.max("p"), F.lit(False)) if task.by_partition else F.lit(False)
     keys = task.keys.selected(names)
     grouped = rows.groupBy(*names).agg(total.alias("w"), one.alias("one"))
     grouped = grouped.select(*names, keys.hash.alias("h"), "w", "one")
@@ -161,7 +161,10 @@ def _queries(task: Task, number: int, partitions: int, buckets: int) -> list[Dat
     shown = [_shown(F.col(n), field.dataType).alias(n) for n, field in zip(names, rows.schema.fields, strict=False)]
     types = {f.name: f.dataType for f in grouped.select(*shown).schema.fields}
     bucket = F.when(keys.any_null, -1).otherwise(F.pmod("h", F.lit(buckets))).alias("h")
-    tail = grouped.groupBy(bucket).agg(F.sum("w").alias("w"), F.count(F.lit(1)).alias("n"))
+    # All columns are asked for: else Spark would leave one out here, and not see that both branches are of one frame.
+    tail = grouped.groupBy(bucket).agg(
+        F.sum("w").alias("w"), F.count(F.lit(1)).alias("n"), F.bool_or("one").alias("one")
+    )
     task_number = F.lit(number).alias("task")
     nothing = [F.lit(None).cast(types[name]).alias(name) for name in names]
     no_null, not_one = F.lit(False).alias("null"), F.lit(False).alias("one")
@@ -189,9 +192,7 @@ def _queries(task: Task, number: int, partitions: int, buckets: int) -> list[Dat
             F.col("w").cast("double"),
             number_of_keys,
         ),
-        tail.select(
-            task_number, F.struct(*nothing).alias("key"), no_null, not_one, "h", F.col("w").cast("double"), "n"
-        ),
+        tail.select(task_number, F.struct(*nothing).alias("key"), no_null, "one", "h", F.col("w").cast("double"), "n"),
         *beside,
     ]
 

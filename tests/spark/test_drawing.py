@@ -2,6 +2,7 @@
 
 import re
 from contextlib import ExitStack
+from math import inf
 
 import pytest
 from pyspark.sql import Window
@@ -12,7 +13,7 @@ from skewkit.api import cutting
 from skewkit.api.common import settings_of
 from skewkit.api.drawing import Sampling, draw_before_join
 from skewkit.spark.compat import explained
-from skewkit.spark.frames import choice_of
+from skewkit.spark.frames import choice_of, origin_of
 from skewkit.spark.origin import Origin
 from skewkit.spark.seen import Seen
 from skewkit.testing import assert_same_rows
@@ -57,12 +58,17 @@ def _depth(line):
 
 
 def test_a_join_that_was_left_to_spark_unread_need_not_run_to_be_seen(chained):
-    """Its sides are counted then, as nobody has."""
+    """The look at its other side has seen how many rows a key has there."""
     facts, shops, regions = chained
     gathered = facts.repartition(8, "shop")
-    first = skewkit.skew_join(gathered, shops, "shop")
-    assert is_drawn_before_the_join(sample_of(first, "region"))
-    assert_same_rows(skewkit.skew_join(first, regions, "region"), gathered.join(shops, "shop").join(regions, "region"))
+    for other in (shops, shops.groupBy("shop").agg(F.max("region").alias("region"))):
+        first = skewkit.skew_join(gathered, other, "shop")
+        origin = origin_of(first)
+        assert (origin.left.most, origin.right.most) == (inf, 1.0)
+        assert is_drawn_before_the_join(sample_of(first, "region"))
+        then = skewkit.skew_join(first, regions, "region")
+        assert_same_rows(then, gathered.join(other, "shop").join(regions, "region"))
+        assert re.search(r"3   [34]\d\.\d\d%", skewkit.explain(then)), skewkit.explain(then)
     assert re.search(r"7   [34]\d\.\d\d%", skewkit.explain(first))
 
 
@@ -79,6 +85,7 @@ def test_a_key_that_a_hot_row_brings_is_seen(chained, how):
     text = skewkit.explain(then)
     assert "strategy   native" not in text
     assert re.search(r"\n +3 +", text), text
+    assert "one task writes" not in text, text  # the tasks of a sample's join are not the join's
     plain = facts.join(shops, "shop", how)
     assert_same_rows(then, plain.join(regions, "region", "left"))
     again = skewkit.skew_join(regions, joined, "region", "left")

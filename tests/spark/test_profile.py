@@ -1,14 +1,20 @@
 """`skew_profile` on Spark: counts, bounds, nulls, types, one query."""
 
 from collections import Counter
+from dataclasses import replace
+from functools import reduce
 
 import pytest
 from pyspark.sql import functions as F
 
 import skewkit
 from skewkit.errors import ArgumentError, ArgumentTypeError, ColumnNotFoundError, KeyTypeError
+from skewkit.spark.compat import physical_plan
+from skewkit.spark.keys import find_keys
 from skewkit.spark.physical import against_reading_twice
+from skewkit.spark.profiling import Task, _queries, profile
 from skewkit.spark.size import guess_rows
+from tests.helpers import conf
 
 pytestmark = pytest.mark.connect
 N = 8
@@ -180,3 +186,23 @@ Join Inner, (a#1 = b#2), Statistics(sizeInBytes=9.9 EiB)
 def test_what_speaks_against_reading_twice(plan, reason):
     said = against_reading_twice(plan)
     assert said is None if reason is None else reason in said
+
+
+@pytest.mark.parametrize("by_partition", [True, False])
+def test_both_branches_of_a_profile_read_the_frame_once(spark, skewed, by_partition):
+    df = skewed(1000)
+    task = Task(df, find_keys(df, ["k"]), 1.0, by_partition=by_partition)
+    with conf(spark, "spark.sql.adaptive.enabled", "false"):
+        plan = physical_plan(reduce(type(df).unionAll, _queries(task, 0, 8, 256)))
+    assert "ReusedExchange" in plan, plan
+
+
+def test_of_which_keys_one_partition_has_all_rows(spark):
+    rows = spark.range(600, numPartitions=6).selectExpr("CASE WHEN id < 100 THEN 1 WHEN id % 2 = 0 THEN 2 END AS k")
+    task = Task(rows, find_keys(rows, ["k"]), 1.0, by_partition=True)
+    (found,) = profile([task], 8, 1000)
+    heavy = {h.key: h.hash for h in found.profile.heavy}
+    assert set(heavy) == {(1,), (2,)}
+    assert found.one_task == {heavy[1,]: 1.0}
+    (found,) = profile([replace(task, by_partition=False)], 8, 1000)
+    assert found.one_task == {}
