@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from pyspark.sql import DataFrame, SparkSession
 
 import skewkit
+from skewkit.testing import partition_rows
 
 
 @contextmanager
@@ -33,6 +34,13 @@ def assert_split(joined: DataFrame, how: str = r"(split|answered)") -> None:
     """Fail where no hot key of a salted join is split, in the way that is named if one is."""
     text = skewkit.explain(joined)
     assert re.search(rf"\n  heavy      .*\d {how}", text), text
+
+
+def assert_spread(hot: DataFrame) -> None:
+    """Fail where the rows of a hot key are in one task, as they are unless the query finds the key as the plan does."""
+    rows = partition_rows(hot)
+    assert sum(rows) > 100, rows
+    assert max(rows) <= 0.6 * sum(rows), rows
 
 
 def hot_frames(skewed: Callable[..., DataFrame], case: str) -> tuple[DataFrame, DataFrame]:

@@ -12,10 +12,12 @@ def explain(frame: DataFrame) -> str:
     """Return which keys are hot, what plain Spark would make of them, and what was chosen at what cost.
 
     No job is started, as the text was settled when the operator was called, but for a join that was left to plain Spark
-    because a side is repartitioned by the key: its keys are profiled now, the first time that it is explained.
+    before its keys were known, because a side is repartitioned by the key or because no key of a full join can be
+    split: the keys of both sides are profiled then, once.
 
     Raises:
         ArgumentError: skewkit did not return this frame.
+        PySparkException: that profile was cancelled, or cannot be made any more; ask again.
 
     >>> df = spark.range(1000).selectExpr("if(id < 700, 0, id) AS k")
     >>> print(explain(skew_groupby(df, "k").count()))  # doctest: +ELLIPSIS

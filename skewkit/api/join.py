@@ -96,10 +96,11 @@ def skew_join(
       that cannot be null, after `broadcast_head` where either frame has such a column or two of one name, and
       after a join of a frame with itself.
     * Where a broadcast or the data's evenness makes plain Spark right, its plan is returned (`strategy="auto"`); so it
-      is where a side is repartitioned by the key, as its hot rows are in one task by then, unless a row meets many.
+      is where a side is repartitioned by the key, as its hot rows are in one task by then, unless a row meets many or
+      the other side has hot keys, too.
     * A side that is itself what `skew_join` returned need not run to be profiled: a sample of one of its sides is
       joined, so that the keys of a chain of joins are found at a fraction of its cost. It does run where it is a full
-      join, a row of that side brings many of the other one, or nobody has looked at both sides; so do other joins.
+      join, a row of that side brings many of the other one, or nobody has looked at its sides; so do other joins.
 
     Args:
         left: the left frame.
@@ -116,7 +117,8 @@ def skew_join(
             the right side for `broadcast_head`. They are taken to be hot in the frame that surely has more rows, as far
             as the optimizer knows, else in the left one (in a right join the right one). What Spark broadcasts as a
             whole is left to it with `auto`.
-        left_profile: profile of the left keys; without it one query profiles both sides.
+        left_profile: profile of the left keys; without it both sides are profiled as far as need be, as a rule in one
+            query.
         right_profile: profile of the right keys, used with `left_profile`. Without it `auto` does not broadcast, and
             `broadcast_head` profiles the right side; with it the rows to be broadcast are counted first.
 
@@ -162,13 +164,14 @@ def skew_join(
     rules = sides.rules(kind, residual=keys.residual is not None)
     # Where a residual condition keeps every hot key whole, there may still be null keys to be spread.
     nulls = rules.residual and strategy == "auto" and heavy is None and sides.may_be_free and not sides.unsafe
-    if rules.closed and not nulls:
-        return joined(native, _left_to_spark(title, strategy, sides.closed_reason(kind, residual=rules.residual)))
-    if strategy == "broadcast_head":
-        sides.check_broadcast(kind)
     profiles = _given_profiles(keys, heavy, left_profile, right_profile, in_force(left.sparkSession, _ZONE))
     lost = _left_out((left_profile, right_profile), profiles, null_safe=any(keys.null_safe))
     asked = Asked(title, strategy, keys, rules, n, settings, *profiles, lost)
+    if rules.closed and not nulls:
+        choice = _left_to_spark(title, strategy, sides.closed_reason(kind, residual=rules.residual))
+        return joined(native, choice, None if heavy else partial(_told, asked, sides, Seen(native).physical, choice))
+    if strategy == "broadcast_head":
+        sides.check_broadcast(kind)
     physical = Seen(native).physical
     try:
         choice = decide(asked, sides, physical)

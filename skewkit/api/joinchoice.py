@@ -86,7 +86,7 @@ def decide(asked: Asked, sides: Sides, physical: str) -> Choice:
 
 
 def told(asked: Asked, sides: Sides, physical: str, choice: Choice) -> Choice:
-    """Return the choice for a join that was left to plain Spark unread, with the hot keys and what they cost it."""
+    """Return a choice for plain Spark that was made with a side unread, with the hot keys and what they cost it."""
     known = known_of(replace(asked, strategy="native"), sides)
     plan = _plan(asked, sides, known)
     note = _adaptive(asked, sides, _hot_sides(plan), physical, plan, known)
@@ -194,7 +194,9 @@ def _strategy(
     if not asked.auto:
         return asked.strategy, "asked for; " + hot_reason(plan.keys, named=left.named)
     if left.named:
-        return "salt", hot_reason(plan.keys, named=True)
+        why = next((why for side, why in gathered_sides(asked, sides).items() if side in _split_sides(plan)), None)
+        named = hot_reason(plan.keys, named=True)
+        return ("salt", named) if why is None else ("native", f"{why}; {named}")
     memory = sides.memory(left, right)
     hashed = _fits_a_hash_table(asked, sides, plan, (left, right))
     options = JoinOptions(sides.widths, hashed, sides.no_broadcast, memory, sides.costly, unshuffled(physical))
@@ -216,6 +218,11 @@ def _hot_sides(plan: JoinPlan, *, most: bool = False) -> tuple[Side, ...]:
     """Return the sides on which keys are hot; with `most`, only those that have more rows of a key than the other."""
     least = 1 if most else 0
     return tuple(s for s in SIDES if any(_rows(grid, s) >= _rows(grid, opposite(s)) + least for grid in plan.grids))
+
+
+def _split_sides(plan: JoinPlan) -> set[Side]:
+    """Return the sides of which hot keys are cut."""
+    return {side for grid in plan.grids for side, stripes in zip(SIDES, grid.shape, strict=True) if stripes > 1}
 
 
 def _adaptive(

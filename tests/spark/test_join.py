@@ -1,11 +1,9 @@
 """`skew_join` returns the rows, columns and types of `DataFrame.join`; the salted plan shuffles each side once."""
 
 import re
-from functools import partial
 
-import pandas as pd
 import pytest
-from pyspark.sql import DataFrame, Window
+from pyspark.sql import Window
 from pyspark.sql import functions as F
 
 import skewkit
@@ -14,7 +12,7 @@ from skewkit.errors import UnsupportedError
 from skewkit.spark.compat import VERSION, explained, physical_plan
 from skewkit.spark.seen import Seen
 from skewkit.testing import assert_same_rows, partition_rows
-from tests.helpers import CASES, KINDS, assert_split, conf, hot_frames
+from tests.helpers import CASES, KINDS, assert_split, assert_spread, conf, hot_frames
 
 STRATEGIES = ["auto", "native", "broadcast_head", "salt"]
 SLOW = pytest.mark.slow
@@ -171,7 +169,7 @@ def test_conditions_without_an_equality_are_left_to_spark(facts, dimension, stra
 @pytest.mark.every(11)
 @pytest.mark.parametrize("how", KINDS)
 @pytest.mark.parametrize("case", CASES)
-def test_hot_keys_in_every_type_of_join(skewed, how, case):
+def test_hot_keys_in_every_type_of_join(skewed, how, case, adaptive):
     left, right = hot_frames(skewed, case)
     joined = skewkit.skew_join(left, right, "k", how, strategy="salt")
     assert_same_rows(joined, left.join(right, "k", how))
@@ -201,6 +199,20 @@ def test_a_profile_that_is_wrong_about_presence_changes_no_row(skewed, how, case
     left, right = hot_frames(skewed, case)
     wrong = skewkit.skew_profile(skewed(2000, hot=0.7), "k", partitions=8)
     joined = skewkit.skew_join(left, right, "k", how, strategy="salt", left_profile=wrong, right_profile=wrong)
+    assert_split(joined)
+    assert_same_rows(joined, left.join(right, "k", how))
+
+
+@pytest.mark.every(7)
+@pytest.mark.parametrize("how", KINDS)
+@pytest.mark.parametrize("side", ["left", "right"])
+def test_a_key_that_the_profile_denies_is_found(skewed, how, side):
+    """The profiles say that the hot key is not on the other side, and it is."""
+    before = hot_frames(skewed, f"{side}, absent {'right' if side == 'left' else 'left'}")
+    left, right = hot_frames(skewed, side)
+    profiles = dict(zip(("left_profile", "right_profile"), (skewkit.skew_profile(f, "k") for f in before), strict=True))
+    joined = skewkit.skew_join(left, right, "k", how, strategy="salt", **profiles)
+    assert_split(joined)
     assert_same_rows(joined, left.join(right, "k", how))
 
 
@@ -253,7 +265,7 @@ TYPES = {
 def test_keys_of_different_types_are_compared_as_spark_does(spark, skewed, types, how, ansi):
     with conf(spark, "spark.sql.ansi.enabled", ansi):
         a, b = TYPES[types]
-        left = skewed(600, tail=40).selectExpr(f"{a} k", "v")
+        left = skewed(600, tail=40).selectExpr(f"{a} k", "v", "k <=> 0 AS hot")
         right = skewed(150, tail=40).selectExpr(f"{b} k", "v w")
         # Without ANSI mode plain Spark compares a text with a flag, but has no column of both.
         by_name = how == "full" and (ansi == "true" or types != "string and boolean")
@@ -261,6 +273,7 @@ def test_keys_of_different_types_are_compared_as_spark_does(spark, skewed, types
         joined = skewkit.skew_join(left, right, on, how, strategy="salt", partitions=4)
         assert_same_rows(joined, left.join(right, on, how))
         assert_split(joined)
+        assert_spread(joined.where("hot"))
 
 
 @pytest.mark.every(7)
@@ -286,7 +299,7 @@ def test_references_after_a_join_by_name(skewed, how, on, connect):
 
 @pytest.mark.every(7)
 @pytest.mark.parametrize("how", KINDS)
-def test_broadcast_head_in_every_type_of_join_that_can_have_it(skewed, how):
+def test_broadcast_head_in_every_type_of_join_that_can_have_it(skewed, how, adaptive):
     for case in ("left", "right"):
         left, right = hot_frames(skewed, case)
         if how == "full":
@@ -315,134 +328,6 @@ def test_the_salted_plan_of_every_type_of_join(spark, tmp_path, how):
         named = re.search("the query reads the (.*) side's keys once more", skewkit.explain(joined))
         assert looked_up == (len(named[1].split(" and ")) if named else 0) <= 1, "one side is copied"
         assert not re.search(r"\brand|Python|Nested|Cartesian", plan)
-
-
-def filled(frame):
-    """Return a cached frame; Spark knows how one lies once it was computed."""
-    frame.count()
-    return frame
-
-
-SHAPES = {
-    "grouped": lambda f: f.groupBy("k").agg(F.max("v").alias("v")),
-    "repartitioned": lambda f: f.repartition(5, "k"),
-    "one file": lambda f: f.coalesce(1),
-    "window": lambda f: f.withColumn("r", F.row_number().over(Window.partitionBy("k").orderBy("v"))),
-    "joined": lambda f: f.join(f.select("k").distinct(), "k"),
-    "cached": lambda f: filled(f.repartition(8, "k").cache()),
-}
-ALONE = "it splits only what was shuffled for this join alone, and the left side "
-WHY_NOT = {
-    "grouped": ALONE + "is already grouped by the key",
-    "repartitioned": ALONE + "was repartitioned by the user",
-    "one file": "it cuts a partition only between the tasks that wrote it, and one task writes all rows of the left",
-    "window": ALONE + "comes from a window over the key",
-    "joined": ALONE + "comes from a join on the key",
-    "cached": ALONE + "is cached, and already partitioned by the key",
-}
-
-
-@pytest.mark.every(5)
-@pytest.mark.parametrize("how", ["inner", "full"])
-@pytest.mark.parametrize("shape", SHAPES)
-def test_shapes_that_adaptive_execution_never_splits(facts, dimension, shape, how):
-    left = SHAPES[shape](facts)
-    joined = skewkit.skew_join(left, dimension, "k", how, strategy="salt")
-    assert_same_rows(joined, left.join(dimension, "k", how))
-    why = "it never splits a full join" if how == "full" else WHY_NOT[shape]
-    assert f"adaptive execution would not act: {why}" in skewkit.explain(joined), skewkit.explain(joined)
-    if shape != "grouped":  # which has every key once
-        assert_split(joined, "split left")
-        rows = partition_rows(joined.where("k = 0"))
-        assert sum(rows) > 1900
-        assert max(rows) <= 1.4 * 4000 / 8
-
-
-@pytest.mark.every(3)
-@pytest.mark.parametrize("hot", ["left", "right"])
-@pytest.mark.parametrize("how", ["inner", "left", "full"])
-def test_a_hot_side_is_spread_beside_one_that_is_grouped_by_the_key(facts, dimension, how, hot):
-    grouped = dimension.groupBy("k").agg(F.max("name").alias("name"))
-    left, right = (facts, grouped) if hot == "left" else (grouped, facts)
-    joined = skewkit.skew_join(left, right, "k", how, strategy="salt")
-    assert_same_rows(joined, left.join(right, "k", how))
-    text = skewkit.explain(joined)
-    never = f"it never splits {'a full join' if how == 'full' else 'the right side of a left join'}"
-    made = f"{'right' if hot == 'left' else 'left'} side is already grouped by the key"
-    assert (never if how == "full" or (how == "left" and hot == "right") else made) in text, text
-    assert_split(joined, f"split {hot}")
-    assert max(partition_rows(joined.where("k = 0"))) <= 1.4 * 4000 / 8
-
-
-@pytest.mark.parametrize("how", ["inner", "full"])
-def test_hot_rows_of_one_file_of_many_are_spread(spark, facts, dimension, tmp_path, how):
-    by_key = facts.withColumn("hot", F.expr("k <=> 0")).repartitionByRange(4, "hot", "k").drop("hot")
-    by_key.write.parquet(str(tmp_path / "rows"))
-    left = spark.read.parquet(str(tmp_path / "rows"))
-    assert len(partition_rows(left)) > 1
-    assert len(partition_rows(left.where("k = 0"))) == 1
-    joined = skewkit.skew_join(left, dimension, "k", how, strategy="salt")
-    assert_same_rows(joined, left.join(dimension, "k", how))
-    assert_split(joined, "split left")
-    assert max(partition_rows(joined.where("k = 0"))) <= 1.4 * 4000 / 8
-    text = skewkit.explain(joined)
-    one = "that wrote it, and one task writes about 100% of the left side's rows of 0\n"
-    assert ("adaptive execution would not act: it never splits a full join\n" if how == "full" else one) in text, text
-
-
-@pytest.mark.connect
-@pytest.mark.parametrize("key", ["k", "timestamp_seconds(k)", "named_struct('a', k)"])
-def test_explain_says_how_many_of_a_hot_keys_rows_come_from_one_task(spark, facts, dimension, tmp_path, key):
-    """A look sees it of all keys, those, too, whose values it does not bring."""
-    frames = {}
-    for name, tasks in (("one", facts.coalesce(1)), ("four", facts.repartition(4)), ("names", dimension)):
-        tasks.where("k IS NOT NULL").withColumn("k", F.expr(key)).write.parquet(str(tmp_path / name))
-        frames[name] = spark.read.parquet(str(tmp_path / name))
-    apart = spark.read.parquet(str(tmp_path / "one"), str(tmp_path / "four")).where("k IS NOT NULL")
-    wrote = "between the tasks that wrote it, and one task writes about 100% of the left side's rows of"
-    threshold = conf(spark, "spark.sql.adaptive.skewJoin.skewedPartitionThresholdInBytes", "1")
-    with threshold, conf(spark, "spark.sql.files.minPartitionNum", "8"):
-        some = "of which one writes about "
-        for left, said in ((frames["one"], wrote), (frames["four"], f"{some}2"), (apart, f"{some}5")):
-            text = skewkit.explain(skewkit.skew_join(left, frames["names"], "k", strategy="salt"))
-            assert said in text, text
-        text = skewkit.explain(skewkit.skew_join(frames["names"], frames["one"], "k", strategy="salt"))
-        assert "one task writes about 100% of the right side's rows of" in text, text
-        # Where the other side is no mere read, it takes a profile job, which sees whether one task has them all.
-        names = frames["names"].repartition(3)
-        for left, said in ((frames["one"], wrote), (frames["four"], "not where a key's rows come from one file")):
-            text = skewkit.explain(skewkit.skew_join(left, names, "k", strategy="salt"))
-            assert said in text, text
-
-
-def group_sizes(left: pd.DataFrame, right: pd.DataFrame) -> pd.DataFrame:
-    key = left["k"] if len(left) else right["k"]
-    return pd.DataFrame({"k": key.iloc[:1], "n": [len(left)], "m": [len(right)]})
-
-
-FOLLOWED_BY = {
-    "group-by": lambda j, other, join: j.groupBy("k").agg(F.sum("v").alias("v"), F.count("*").alias("n")),
-    "window": lambda j, other, join: j.withColumn("r", F.rank().over(Window.partitionBy("k").orderBy("v"))),
-    "second join": lambda j, other, join: join(j, other, "k", "full"),
-    "cogroup": lambda j, other, join: (
-        j.groupBy("k").cogroup(other.groupBy("k")).applyInPandas(group_sizes, "k bigint, n bigint, m bigint")
-    ),
-}
-
-
-@pytest.mark.every(5)
-@pytest.mark.parametrize("follows", FOLLOWED_BY)
-def test_joins_that_something_by_the_same_key_follows(spark, facts, dimension, adaptive, follows):
-    """Plain Spark goes on with the partitions of such a join; ours have other partitions, and the same rows."""
-    joined = skewkit.skew_join(facts, dimension, "k", "left", strategy="salt")
-    assert "strategy   salt" in skewkit.explain(joined)
-    with conf(spark, "spark.sql.adaptive.skewJoin.skewedPartitionThresholdInBytes", "1"):
-        text = skewkit.explain(skewkit.skew_join(facts, dimension, "k", "left", strategy="salt"))
-    follows_it = "unless a group-by, window or join by the same key follows"
-    assert (follows_it if adaptive == "true" else "adaptive execution is off") in text, text
-    then, other = FOLLOWED_BY[follows], dimension.select("k", F.lit(1).alias("one"))
-    ours = then(joined, other, partial(skewkit.skew_join, strategy="salt"))
-    assert_same_rows(ours, then(facts.join(dimension, "k", "left"), other, DataFrame.join))
 
 
 @pytest.mark.connect
@@ -563,16 +448,20 @@ def test_helper_names_do_not_clash(facts, dimension):
         "if(k = 0, double('NaN'), if(k = 1, double('-0.0'), if(k = 2, double('0.0'), double(k))))",
         "if(k = 0, if(v % 2 = 0, double('-0.0'), double('0.0')), if(k = 1, double('NaN'), double(k)))",
         "make_dt_interval(cast(k as int))",
+        "if(k = 0, 'h\u00f4t\\u0000', if(k = 1, 'h\u00f4t', concat('k', k)))",
+        "if(k = 0, X'6800', if(k = 1, X'68', cast(concat('k', k) AS binary)))",
     ],
 )
 def test_key_types(skewed, key, how, strategy):
-    left = skewed(1500).selectExpr(f"{key} k", "v")
+    left = skewed(1500).selectExpr(f"{key} k", "v", "k <=> 0 AS hot")
     right = skewed(1500).selectExpr(f"{key} k").distinct().selectExpr("k", "'there' hit")
     joined = skewkit.skew_join(left, right, "k", how, strategy=strategy, partitions=5)
     shown = [frame.withColumn("k", F.col("k").cast("string")) for frame in (joined, left.join(right, "k", how))]
     assert_same_rows(*shown)  # as texts: 0.0 is not -0.0
     if strategy == "salt":
         assert_split(joined)
+        if how != "anti":  # all keys are on the right
+            assert_spread(joined.where("hot"))
 
 
 FIVE = (
@@ -587,11 +476,16 @@ FIVE = (
 @pytest.mark.every(6)
 @pytest.mark.parametrize("how", KINDS)
 def test_composite_keys_of_five_columns(skewed, how):
-    left, right = skewed(2000, tail=5).selectExpr(*FIVE, "v"), skewed(60, tail=5).selectExpr(*FIVE, "v AS w")
+    left, right = (
+        skewed(2000, tail=5).selectExpr(*FIVE, "v", "k <=> 0 AS hot"),
+        skewed(60, tail=5).selectExpr(*FIVE, "v AS w"),
+    )
     keys = ["b", "d", "k", "n", "s"]
     joined = skewkit.skew_join(left, right, keys, how, strategy="salt", partitions=5)
     assert_same_rows(joined, left.join(right, keys, how))
     assert_split(joined)
+    if how != "anti":  # the key is on the right
+        assert_spread(joined.where("hot"))
 
 
 @pytest.mark.every(6)

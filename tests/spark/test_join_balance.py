@@ -127,9 +127,15 @@ def test_null_keys_are_spread_where_a_residual_condition_keeps_every_hot_key_who
 
 
 def test_a_full_join_that_no_null_can_be_in_is_left_to_spark(spark):
-    left, right = spark.range(4000).selectExpr("id AS k", "id AS v"), spark.range(300).selectExpr("id AS key")
+    """`explain` reads the keys, when it is asked, to say what that costs."""
+    left = spark.range(4000).selectExpr("if(id % 2 = 0, 7, id) AS k", "id AS v")
+    right = spark.range(300).selectExpr("id AS key")
     joined = skewkit.skew_join(left, right, (left["k"] == right["key"]) & (left["v"] > right["key"]), "full")
-    assert "native: a full join keeps both sides' rows" in skewkit.explain(joined)
+    text = skewkit.explain(joined)
+    assert "native: a full join keeps both sides' rows" in text, text
+    assert re.search(r"plain Spark's longest task is expected at [45]\.\d times the mean", text), text
+    assert "would not act: it never splits a full join" in text, text
+    assert "\n             7   50.00%  2,000" in text, text
 
 
 @pytest.mark.parametrize("how", ["inner", "left", "right", "semi", "anti"])
@@ -165,6 +171,20 @@ def test_a_hot_null_is_spread_where_null_equals_null(skewed, how):
     assert_same_rows(joined, left.join(right, on, how))
     if how != "anti":
         assert hot_partition(joined.where("k IS NULL")) <= 1.5
+
+
+@pytest.mark.parametrize("how", ["left", "right", "full", "anti"])
+def test_a_hot_null_that_equals_none_of_the_other_side_is_spread(skewed, how):
+    """Null would equal null, and there is none."""
+    left = skewed(3000, hot=0.1, nulls=0.6)
+    right = skewed(40, hot=0.0, nulls=0.0).select(F.col("k").alias("key"), F.col("v").alias("w"))
+    on = left["k"].eqNullSafe(right["key"])
+    left, right = (right, left) if how == "right" else (left, right)
+    joined = skewkit.skew_join(left, right, on, how, strategy="salt")
+    assert_same_rows(joined, left.join(right, on, how))
+    rows = joined.where("v IS NOT NULL AND k IS NULL")
+    assert rows.count() > 1500
+    assert hot_partition(rows) <= 1.5
 
 
 @pytest.mark.every(3)

@@ -79,6 +79,16 @@ def test_hot_rows_that_are_together_stay_so(spark, hot, names, gathered):
 
 
 @pytest.mark.connect
+def test_keys_that_are_named_are_not_spread_either(names, gathered):
+    text = skewkit.explain(skewkit.skew_join(gathered, names, "k", heavy=[7]))
+    assert "strategy   native: the left side is repartitioned by the key" in text, text
+    for other in (names.repartition(5, "k"), names):
+        left, right = (gathered.repartition(5, "s"), other)
+        text = skewkit.explain(skewkit.skew_join(left, right, "k", heavy=[7]))
+        assert "strategy   salt: these keys were named as hot" in text, text
+
+
+@pytest.mark.connect
 def test_it_is_not_read_to_be_left_alone(hot, names, gathered, unread, caplog):
     """The other side has no hot key."""
     once = names.groupBy("k").agg(F.max("w").alias("w"))
