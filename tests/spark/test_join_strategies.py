@@ -1,4 +1,4 @@
-"""What `auto` takes on Spark, with nothing given: each strategy where it is the cheapest, and broadcasts in a budget."""
+"""What `auto` takes on Spark with nothing given: each strategy where it is the cheapest, broadcasts in a budget."""
 
 import pytest
 
