@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 from skewkit.errors import ArgumentError
 
 PREFIX = "spark.skewkit."
+_SIZE = re.compile(r"(\d+)\s*([kmgtp]?)i?b?")
 
 
 def _setting(conf: str, default: float | int | bool, meaning: str) -> Any:
@@ -28,6 +30,7 @@ class Settings:
     min_distinct: float = _setting("minDistinct", 0.05, "auto: least distinct values per row to cut a collect_set")
     broadcast_rows: int = _setting("broadcastRows", 100_000, "broadcast_head: most rows of the broadcast")
     broadcast_bytes: int = _setting("broadcastBytes", 64 << 20, "broadcast_head: most bytes of the broadcast")
+    broadcast_side: int = _setting("broadcastSide", 512 << 20, "auto: most bytes in memory of a whole side's broadcast")
     hash_join_rows: int = _setting("hashJoinRows", 2_000_000, "salt: most rows a partition to build a hash table of")
     hash_join_bytes: int = _setting("hashJoinBytes", 128 << 20, "salt: most bytes a partition for a hash table")
     group_rows: int = _setting("groupRows", 1_000_000, "group functions with merge: most rows of a sub-group")
@@ -51,6 +54,17 @@ def read_settings(conf: Callable[[str], str | None]) -> Settings:
         if text is not None:
             values[each.name] = _parsed(each.metadata, each.default, text)
     return Settings(**values)
+
+
+def byte_size(text: str | None, unit: str = "b") -> int | None:
+    """Return the bytes that a setting of Spark's names, None if it names none; a number alone is in `unit`.
+
+    >>> byte_size("4MB"), byte_size("8192", unit="m") == 8 << 30, byte_size("268435456b"), byte_size(None)
+    (4194304, True, 268435456, None)
+    """
+    lower = (text or "").strip().lower()
+    found = _SIZE.fullmatch(lower + unit if lower.isdigit() else lower)
+    return int(found.group(1)) << 10 * " kmgtp".index(found.group(2) or " ") if found else None
 
 
 def _parsed(about: Any, default: Any, text: str) -> Any:

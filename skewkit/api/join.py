@@ -33,7 +33,7 @@ from skewkit.plan.profile import KeyProfile
 from skewkit.plan.rehash import rehashed
 from skewkit.spark.compat import differing_conf, in_force, is_column, is_of_a_task, is_off
 from skewkit.spark.frames import remember
-from skewkit.spark.joining import broadcast_head, salted
+from skewkit.spark.joining import broadcast_head, broadcast_side, salted
 from skewkit.spark.joinsides import JoinKeys
 from skewkit.spark.seen import Seen
 
@@ -159,6 +159,7 @@ def skew_join(
         return joined(native, Choice(title, "native", "asked for"))
     if isinstance(keys, str):
         return joined(native, _left_to_spark(title, strategy, keys))
+    given = left, right
     left, right, keys = without_hopeless_rows(left, right, keys, kind)
     sides = Sides(Seen(left), Seen(right), keys, trusted=strategy != "auto")
     rules = sides.rules(kind, residual=keys.residual is not None)
@@ -184,6 +185,8 @@ def skew_join(
         return joined(native, choice, partial(_told, asked, sides, physical, choice))
     if choice.strategy == "native" or choice.join is None:
         return joined(native, choice)
+    if choice.whole is not None:
+        return joined(broadcast_side(*given, on, how, choice.whole[0]), choice)
     if choice.head is not None:
         return joined(broadcast_head(left, right, keys, choice.join, choice.head, shuffle_hash=choice.hashed), choice)
     return joined(salted(left, right, keys, choice.join, shuffle_hash=choice.hashed, seen=dict(sides.named)), choice)

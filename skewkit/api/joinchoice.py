@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from math import inf
 from typing import Any
@@ -11,20 +12,24 @@ from skewkit.api.joinprofiles import TIMES_TOO_LOW, Asked, Known, gathered_sides
 from skewkit.api.joinsides import Sides
 from skewkit.errors import UnsupportedError
 from skewkit.plan.adaptive import OneTask, adaptive_note, threshold_of, unshuffled
-from skewkit.plan.choice import Choice, JoinOptions, choose_join, hot_reason, native_reason
+from skewkit.plan.choice import Choice, Chosen, JoinOptions, choose_join, hot_reason, native_reason
 from skewkit.plan.grid import Grid
 from skewkit.plan.joinplan import Head, JoinPlan, join_plan
 from skewkit.plan.joinrules import SIDES, Side, opposite
-from skewkit.plan.price import makes_many_pairs
+from skewkit.plan.price import makes_many_pairs, table_bytes
 from skewkit.plan.profile import KeyProfile, key_text
 from skewkit.plan.samplebounds import most_rows, surely_unlisted
-from skewkit.spark.compat import conf_reader, is_off
+from skewkit.spark.compat import conf_reader, is_off, tasks_at_a_time
 from skewkit.spark.frames import origin_of
+from skewkit.spark.heap import least_heap
 from skewkit.spark.joining import rows_of
 from skewkit.spark.joinoperator import streamed_side, top_join
 
 _SURELY = 10
 """A guess of rows is right within a factor of ten or so."""
+_THRESHOLD = "spark.sql.autoBroadcastJoinThreshold"
+_PART = 8
+"""A table that is broadcast takes no more than this part of a heap; while it is made, some two or three times that."""
 
 
 def decide(asked: Asked, sides: Sides, physical: str) -> Choice:
@@ -43,12 +48,12 @@ def decide(asked: Asked, sides: Sides, physical: str) -> Choice:
     known = known_of(asked, sides)
     left, right = known.profiles
     plan = _plan(asked, sides, known)
-    chosen, reason = _strategy(asked, sides, plan, physical, left, right)
-    whole = sides.kept_whole(asked.rules, _hot_sides(plan, most=True))
+    tables = _tables(asked, sides, plan, physical, known.profiles)
+    chosen, reason, whole = _strategy(asked, sides, plan, physical, known, tables)
     notes = (
         *asked.notes,
-        *whole,
-        *_twice(sides, plan),
+        *(() if whole else sides.kept_whole(asked.rules, _hot_sides(plan, most=True))),
+        *(() if whole else _twice(sides, plan)),
         _adaptive(asked, sides, _hot_sides(plan), physical, plan, known),
         *stale_note(left, asked.partitions),
     )
@@ -70,8 +75,9 @@ def decide(asked: Asked, sides: Sides, physical: str) -> Choice:
         hashed=hashed,
         memory=memory,
         most_rows=None if dated or right is None else (most_rows(left), most_rows(right)),
+        whole=(whole, tables[whole]) if whole else None,
     )
-    if chosen != "broadcast_head":
+    if chosen != "broadcast_head" or whole:
         return choice
     head = plan.head(asked.settings.broadcast_rows)
     if head is None:
@@ -188,24 +194,57 @@ def _without_a_job(asked: Asked, physical: str) -> str | None:
     return f"Spark broadcasts one side ({join}): nothing is shuffled"
 
 
+def _tables(
+    asked: Asked, sides: Sides, plan: JoinPlan, physical: str, used: tuple[KeyProfile, KeyProfile | None]
+) -> dict[Side, float]:
+    """Return the bytes of a hash table of each side that may be broadcast as a whole.
+
+    Its rows were counted by this call, or bounded by a sample of it; its table keeps to the budget, and to a part of
+    the least heap that shrinks with the broadcasts that the query has anyway. A session in which Spark may broadcast
+    nothing (a negative threshold) has no such side. With adaptive execution off, what takes long to compute would fail.
+    """
+    read = conf_reader(sides.left.frame.sparkSession)
+    if not asked.auto or asked.left is not None or (read(_THRESHOLD) or "").strip().startswith("-"):
+        return {}
+    may_take_long = not is_off(sides.left.frame.sparkSession, "spark.sql.adaptive.enabled")
+    most = min(asked.settings.broadcast_side, least_heap(read) / _PART / (1 + physical.count("BroadcastExchange")))
+    memory, found = sides.memory(*used), dict[Side, float]()
+    for side, seen in sides.named:
+        rows = plan.totals(side).rows * _times_of_profile(asked, sides, side, used)
+        size = table_bytes(rows, memory.of(side))
+        if side in plan.broadcastable and size <= most and (seen.simple or may_take_long):
+            found[side] = size
+    return found
+
+
 def _strategy(
-    asked: Asked, sides: Sides, plan: JoinPlan, physical: str, left: KeyProfile, right: KeyProfile | None
-) -> tuple[str, str]:
+    asked: Asked, sides: Sides, plan: JoinPlan, physical: str, known: Known, tables: Mapping[Side, float]
+) -> Chosen:
+    left, right = known.profiles
     if not asked.auto:
-        return asked.strategy, "asked for; " + hot_reason(plan.keys, named=left.named)
+        return Chosen(asked.strategy, "asked for; " + hot_reason(plan.keys, named=left.named))
     if left.named:
         why = next((why for side, why in gathered_sides(asked, sides).items() if side in _split_sides(plan)), None)
         named = hot_reason(plan.keys, named=True)
-        return ("salt", named) if why is None else ("native", f"{why}; {named}")
+        return Chosen("salt", named) if why is None else Chosen("native", f"{why}; {named}")
     memory = sides.memory(left, right)
     hashed = _fits_a_hash_table(asked, sides, plan, (left, right))
-    options = JoinOptions(sides.widths, hashed, sides.no_broadcast, memory, sides.costly, unshuffled(physical))
-    chosen, reason = choose_join(plan, (left, right), asked.settings, options)
+    options = JoinOptions(
+        sides.widths,
+        hashed,
+        sides.no_broadcast,
+        memory,
+        sides.costly,
+        unshuffled(physical),
+        tables,
+        tasks_at_a_time(sides.left.frame.sparkSession) if tables else None,
+    )
+    chosen = choose_join(plan, (left, right), asked.settings, options)
     # What comes out of a join can still be spread, where that is the work.
     unlisted = surely_unlisted(left), 1.0 if right is None else surely_unlisted(right)
-    gathered = {} if chosen == "native" or makes_many_pairs(plan, unlisted) else gathered_sides(asked, sides)
+    gathered = {} if chosen.strategy == "native" or makes_many_pairs(plan, unlisted) else gathered_sides(asked, sides)
     why = next((why for side, why in gathered.items() if side in _hot_sides(plan)), None)
-    return (chosen, reason) if why is None else ("native", f"{why}; {native_reason(plan.keys)}")
+    return chosen if why is None else Chosen("native", f"{why}; {native_reason(plan.keys)}")
 
 
 def _twice(sides: Sides, plan: JoinPlan) -> list[str]:

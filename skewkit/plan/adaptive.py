@@ -6,11 +6,11 @@ import re
 from dataclasses import dataclass
 from itertools import takewhile
 
+from skewkit.options import byte_size
 from skewkit.plan.joinrules import SIDES, Side
 
 THRESHOLD = 256 << 20
 """Default of `spark.sql.adaptive.skewJoin.skewedPartitionThresholdInBytes`."""
-_SIZE = re.compile(r"(\d+)\s*([kmgtp]?)i?b?")
 
 _SPLITS: dict[str, tuple[Side, ...]] = {
     "inner": SIDES,
@@ -42,11 +42,11 @@ _MADE = (
 def threshold_of(conf: str | None) -> int:
     """Return the bytes from which adaptive execution takes a partition for skewed, from the text of its setting.
 
-    >>> threshold_of("4MB"), threshold_of("268435456b"), threshold_of(None)
-    (4194304, 268435456, 268435456)
+    >>> threshold_of("4MB"), threshold_of(None)
+    (4194304, 268435456)
     """
-    found = _SIZE.fullmatch((conf or "").strip().lower())
-    return int(found.group(1)) << 10 * " kmgtp".index(found.group(2) or " ") if found else THRESHOLD
+    size = byte_size(conf)
+    return THRESHOLD if size is None else size
 
 
 @dataclass(frozen=True)

@@ -4,12 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from skewkit.options import Settings
 from skewkit.plan.joinplan import Head, JoinPlan
 from skewkit.plan.joinrules import Side, opposite
 from skewkit.plan.keyplan import KeyPlan
-from skewkit.plan.price import Widths, broadcast_fits, broadcast_price, makes_many_pairs, native_price, salt_price
+from skewkit.plan.price import (
+    Price,
+    Widths,
+    broadcast_fits,
+    broadcast_price,
+    makes_many_pairs,
+    native_price,
+    salt_price,
+    whole_price,
+)
 from skewkit.plan.profile import KeyProfile
 
 
@@ -20,7 +30,8 @@ class Choice:
     A join rests on two profiles, of its left side and, in `other`, of its right side; `hashed` says whether one side
     of a partition is small enough for a hash table. `memory` is what a row of its sides may take, and `most_rows` how
     many rows a key has at most on either side, where both were profiled for it; `streamed` is the side that Spark does
-    not broadcast, where it broadcasts one. `unread` says that a side's keys were not looked at.
+    not broadcast, where it broadcasts one. `unread` says that a side's keys were not looked at. `whole` is the side
+    that is broadcast as a whole, with the bytes that its hash table may take.
     """
 
     operator: str
@@ -37,6 +48,7 @@ class Choice:
     most_rows: tuple[float, float] | None = None
     streamed: Side | None = None
     unread: bool = False
+    whole: tuple[Side, float] | None = None
 
 
 def cold_reason(plan: KeyPlan, profile: KeyProfile, settings: Settings, work: float | None = None) -> str | None:
@@ -80,7 +92,8 @@ class JoinOptions:
 
     `memory` is what a row takes in memory, where that is known better than from its types; `costly` are the sides that
     come out of shuffles, with how many joins or group-bys these are worth; `unshuffled` are those that plain Spark does
-    not shuffle for the join.
+    not shuffle for the join. `tables` has the bytes of a hash table of each side that may be broadcast as a whole, and
+    `slots` is how many tasks run at a time, where anybody knows.
     """
 
     widths: Widths
@@ -89,30 +102,61 @@ class JoinOptions:
     memory: Widths | None = None
     costly: Mapping[Side, float] = field(default_factory=dict)
     unshuffled: tuple[Side, ...] = ()
+    tables: Mapping[Side, float] = field(default_factory=dict)
+    slots: int | None = None
+
+
+class Chosen(NamedTuple):
+    """What `auto` takes and why; `whole` is the side that is broadcast as a whole, None where none is."""
+
+    strategy: str
+    reason: str
+    whole: Side | None = None
 
 
 def choose_join(
     plan: JoinPlan, profiles: Sequence[KeyProfile | None], settings: Settings, options: JoinOptions
-) -> tuple[str, str]:
-    """Return (strategy, reason) for `auto`: the cheapest by `skewkit.plan.price`."""
+) -> Chosen:
+    """Return what `auto` takes: the cheapest by `skewkit.plan.price`.
+
+    Strategies that share all their work among the tasks are compared for as many slots as partitions. A broadcast of a
+    whole side has the driver work alone, which is little beside the work of few slots and much beside that of many.
+    """
     larger = max((p for p in profiles if p is not None), key=lambda p: p.rows)
     cold = cold_reason(plan.keys, larger, settings, plan.work)
     if cold is not None:
-        return "native", cold
+        return Chosen("native", cold)
     n = plan.keys.partitions
-    native = native_price(plan, options.widths, options.unshuffled)
-    salt = salt_price(plan, options.widths, hashed=options.hashed, costly=options.costly)
-    prices = {"native": native.of(n), "salt": salt.of(n)}
+    prices = {
+        "native": native_price(plan, options.widths, options.unshuffled),
+        "salt": salt_price(plan, options.widths, hashed=options.hashed, costly=options.costly),
+    }
     head = plan.head(settings.broadcast_rows)
     missing = _no_head(plan, head, settings, options)
     if head is not None and missing is None:
-        prices["broadcast_head"] = broadcast_price(plan, head, options.widths, hashed=options.hashed).of(n)
-    chosen = min(prices, key=lambda name: prices[name])
-    shown = ", ".join(f"{name} {price / prices['native']:.2f}" for name, price in prices.items())
+        prices["broadcast_head"] = broadcast_price(plan, head, options.widths, hashed=options.hashed)
+    chosen = min(prices, key=lambda name: prices[name].of(n))
+    shown = ", ".join(f"{name} {price.of(n) / prices['native'].of(n):.2f}" for name, price in prices.items())
     why = f"{hot_reason(plan.keys)}; price: {shown}"
+    whole = _whole(plan, prices[chosen], options)
+    if whole is not None:
+        return Chosen("broadcast_head", f"{why}; {whole[1]}", whole[0])
     if missing is not None:
         why += f"; no broadcast of the hot keys, because {missing}"
-    return chosen, why
+    return Chosen(chosen, why)
+
+
+def _whole(plan: JoinPlan, best: Price, options: JoinOptions) -> tuple[Side, str] | None:
+    """Return the side of which a broadcast as a whole is cheaper than the `best` other strategy, and by how much."""
+    sides = [side for side in options.tables if side in plan.broadcastable]
+    if not sides or makes_many_pairs(plan):
+        return None
+    side = min(sides, key=lambda s: options.tables[s])
+    slots = min(plan.keys.partitions, options.slots or plan.keys.partitions)
+    price, other = whole_price(plan, side, options.widths).of(slots), best.of(slots)
+    if price >= other:
+        return None
+    return side, f"with {slots} tasks at a time a broadcast of the whole {side} side takes {price / other:.2f} of that"
 
 
 def _no_head(plan: JoinPlan, head: Head | None, settings: Settings, options: JoinOptions) -> str | None:

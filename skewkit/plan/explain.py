@@ -57,14 +57,22 @@ def _plan_lines(choice: Choice, *, counted: bool) -> list[str]:
     plan = choice.plan
     if plan is None:
         return []
+    if choice.whole is not None and choice.join is not None:
+        side, size = choice.whole
+        rows = _many(choice.join.totals(side).rows, f"{side} row")
+        return [
+            f"  heavy      {_keys_text(plan)}",
+            f"             no {opposite(side)} row is shuffled, hot or not: all are joined where they are read,",
+            f"             to a broadcast of the whole {side} side, some {rows}",
+            f"  cost       a hash table of some {size / (1 << 20):,.0f} MB in the driver and in every executor",
+        ]
     if choice.head is not None:
-        hot = choice.head.keys.heavy
-        keys = ", ".join(key_text(h.key) for h in hot[:_SHOWN]) + (", ..." if len(hot) > _SHOWN else "")
+        keys = _keys_text(choice.head.keys)
         side, other = choice.head.side, opposite(choice.head.side)
         share = f"{choice.head.share:.1%} of the" if counted else "their"
         rows = f"some {_many(choice.head.rows, f'{other} row')}" if counted else f"their {other} rows"
         return [
-            f"  heavy      {keys or 'none'}",
+            f"  heavy      {keys}",
             f"             {share} {side} rows (kept nulls included) are not shuffled at all,",
             f"             but joined to a broadcast of {rows}",
             "  cost       both frames are read twice",
@@ -75,6 +83,11 @@ def _plan_lines(choice: Choice, *, counted: bool) -> list[str]:
     if choice.join is not None and choice.strategy == "salt" and choice.join.grids:
         lines += _grid_lines(choice.join, counted=counted)
     return lines
+
+
+def _keys_text(plan: KeyPlan) -> str:
+    keys = ", ".join(key_text(h.key) for h in plan.heavy[:_SHOWN])
+    return (keys + ", ..." if len(plan.heavy) > _SHOWN else keys) or "none"
 
 
 def _many(number: float, noun: str) -> str:

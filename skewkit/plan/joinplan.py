@@ -128,13 +128,24 @@ class JoinPlan:
 
         None where no side can be the broadcast one: a join that keeps a side cannot broadcast it.
         """
-        heads = [self._head(side, most_rows) for side in self._hot_sides()]
+        heads = [self._head(side, most_rows) for side in self._streamed]
         return max(heads, key=lambda head: (head.all, head.share), default=None)
 
-    def _hot_sides(self) -> tuple[Side, ...]:
+    @property
+    def _streamed(self) -> tuple[Side, ...]:
+        """The sides whose rows can meet a broadcast of the other side's."""
         if self.rules.how in ("semi", "anti"):
             return ("left",)
         return tuple(side for side in SIDES if not self.rules.keeps(opposite(side)))
+
+    @property
+    def broadcastable(self) -> tuple[Side, ...]:
+        """The sides that may be broadcast as a whole: every hot key has most of its rows on the other side."""
+        level = {
+            "left": all(grid.left_rows >= grid.right_rows for grid in self.grids),
+            "right": all(grid.right_rows >= grid.left_rows for grid in self.grids),
+        }
+        return tuple(opposite(side) for side in self._streamed if level[side])
 
     def _head(self, side: Side, most_rows: float) -> Head:
         chosen, total, hot = [], 0.0, 0.0

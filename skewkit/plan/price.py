@@ -18,6 +18,8 @@ _READ = 0.15  # reading a row once more and filtering it
 _AGAIN = 1.0  # computing a row once more that comes out of a shuffle
 _PROBED = 0.25  # joining a row to a broadcast table
 _BYTES = 100.0  # so many bytes weigh as much as a row does by itself: an estimate
+_SENT = 1.0  # bringing a row to the driver, which hashes it and sends the table to the executors, all alone
+_ENTRY = 72.0  # bytes of a row in a hash table beside its own: 53 to 168 in all, for rows of 16 to 28 bytes
 
 
 @dataclass(frozen=True)
@@ -87,6 +89,25 @@ def broadcast_price(plan: JoinPlan, head: Head, widths: Widths, *, hashed: bool)
     cold = widths.rows(left, right) * (_HASHED if hashed else 1.0)
     total = cold + (plan.left.rows + plan.right.rows) * _READ + hot * _PROBED + OUTPUT_COST * plan.output
     return Price(total, total / plan.keys.partitions)
+
+
+def whole_price(plan: JoinPlan, side: Side, widths: Widths) -> Price:
+    """Return the price of a broadcast of one whole side: no row of the other side is shuffled, hot or not.
+
+    The driver makes the hash table, alone; the other side's rows are joined where they are read.
+    """
+    alone = plan.totals(side).rows * (1 + widths.of(side) / _BYTES) * _SENT
+    total = plan.totals(opposite(side)).rows * _PROBED + OUTPUT_COST * plan.output
+    return Price(total, alone + total / plan.keys.partitions)
+
+
+def table_bytes(rows: float, width: float) -> float:
+    """Return what a broadcast hash table of so many rows takes in memory, in the driver and in every executor.
+
+    >>> table_bytes(1e6, 16.0)
+    88000000.0
+    """
+    return rows * (width + _ENTRY)
 
 
 def makes_many_pairs(plan: JoinPlan, unlisted: tuple[float, float] = (1.0, 1.0)) -> bool:

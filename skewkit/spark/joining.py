@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -93,6 +94,12 @@ def broadcast_head(
             rest = {side: rest[side].repartition(plan.tables, *each.columns) for side, (_, each) in frames.items()}
         rest["left"], rest["right"] = _hinted(rest["left"], rest["right"], plan)
     return united([(rows["left"], rows["right"]) for rows in (hot_rows, rest)], left, right, keys, how)
+
+
+def broadcast_side(left: DataFrame, right: DataFrame, on: Any, how: str | None, side: Side) -> DataFrame:
+    """Return plain Spark's join with one side broadcast, so that no row of the other side is shuffled."""
+    pair = (F.broadcast(left), right) if side == "left" else (left, F.broadcast(right))
+    return pair[0].join(pair[1], on, how)
 
 
 def rows_of(df: DataFrame, keys: Keys, head: Head, most: int) -> int:

@@ -16,7 +16,7 @@ from skewkit.plan.choice import JoinOptions, choose_join
 from skewkit.plan.grid import along, cells_of, shape_of, work
 from skewkit.plan.joinplan import JoinPlan, join_plan
 from skewkit.plan.joinrules import KEPT, SIDES, JoinRules, opposite
-from skewkit.plan.price import Widths, makes_many_pairs, native_price, salt_price
+from skewkit.plan.price import Widths, makes_many_pairs, native_price, salt_price, whole_price
 from skewkit.plan.profile import HeavyKey, KeyProfile, named_heavy
 from skewkit.plan.samplebounds import bounds, surely_unlisted
 
@@ -216,7 +216,7 @@ def test_few_rows_that_make_many_pairs_are_worth_another_plan():
     options = JoinOptions(Widths(16.0, 16.0), False, None)
     assert choose_join(plan, both, Settings(min_rows=100_000), options)[0] == "salt"
     once = both[0], profile_of({0: 1.0}, 9_500.0)
-    chosen, reason = choose_join(join_plan(*once, 32, JoinRules("full")), once, Settings(min_rows=100_000), options)
+    chosen, reason, _ = choose_join(join_plan(*once, 32, JoinRules("full")), once, Settings(min_rows=100_000), options)
     assert chosen == "native"
     assert "too few" in reason
 
@@ -250,7 +250,7 @@ PRICED = {
 def test_auto_takes_the_cheapest(expected):
     left, right, options = CHOICES[expected]
     plan = join_plan(left, right, 32, JoinRules("inner"))
-    chosen, reason = choose_join(plan, (left, right), Settings(), options)
+    chosen, reason, _ = choose_join(plan, (left, right), Settings(), options)
     assert chosen == expected, reason
 
 
@@ -258,7 +258,7 @@ def test_auto_takes_the_cheapest(expected):
 def test_auto_takes_the_cheapest_by_price(expected):
     """Each strategy has the least price somewhere: a look-up may be dear, and hot rows of both sides no broadcast."""
     how, left, right, options = PRICED[expected]
-    chosen, reason = choose_join(join_plan(left, right, 32, JoinRules(how)), (left, right), Settings(), options)
+    chosen, reason, _ = choose_join(join_plan(left, right, 32, JoinRules(how)), (left, right), Settings(), options)
     prices = dict(re.findall(r"(native|salt|broadcast_head) (\d+\.\d+)", reason.partition("price: ")[2]))
     assert chosen == expected == min(prices, key=lambda name: float(prices[name])), reason
     assert {"native", "salt"} <= set(prices)
@@ -287,7 +287,7 @@ def test_hot_keys_that_make_many_pairs_are_not_broadcast():
     """A broadcast joins them where they lie, which may be one file; few pairs do no harm there."""
     for rows, expected in ((30.0, "broadcast_head"), (40.0, "salt")):
         both = profile_of({1: 1e6}, 1e6), profile_of({1: rows}, 1e6)
-        chosen, reason = choose_join(join_plan(*both, 32, JoinRules("inner")), both, Settings(), OPTIONS)
+        chosen, reason, _ = choose_join(join_plan(*both, 32, JoinRules("inner")), both, Settings(), OPTIONS)
         assert chosen == expected, reason
         assert ("their pairs are many" in reason) == (expected == "salt")
 
@@ -317,7 +317,7 @@ def test_bytes_count_in_the_price():
     plan = join_plan(*both, 32, JoinRules("full"))
     for width, expected in ((16, "native"), (400, "salt")):
         options = JoinOptions(Widths(16, width), False, None, costly={"left": 2.0})
-        chosen, reason = choose_join(plan, both, Settings(), options)
+        chosen, reason, _ = choose_join(plan, both, Settings(), options)
         assert chosen == expected, reason
 
 
@@ -332,7 +332,7 @@ def test_a_broadcast_keeps_to_its_budget():
     left, right = profile_of({1: 1e6}, 1e6), profile_of({1: 5e4}, 1e5)
     plan = join_plan(left, right, 32, JoinRules("inner"))
     for settings_, why in ((Settings(broadcast_rows=100), "too many"), (Settings(broadcast_bytes=100), "100 bytes")):
-        chosen, reason = choose_join(plan, (left, right), settings_, OPTIONS)
+        chosen, reason, _ = choose_join(plan, (left, right), settings_, OPTIONS)
         assert chosen == "salt"
         assert why in reason
     full = join_plan(left, right, 32, JoinRules("full"))
@@ -383,3 +383,47 @@ def test_adaptive_execution_goes_by_the_threshold_of_the_session():
     for threshold, note in ((1 << 20, "may split partitions from 1 MB on"), (8 << 20, "from 8 MB (compressed) on")):
         assert note in adaptive_note("inner", ("left",), "", 4e6, enabled=True, threshold=threshold)
     assert "largest hot key" not in adaptive_note("inner", ("left",), "", 0.0, enabled=True)
+
+
+def test_a_whole_side_is_broadcast_where_few_tasks_run_at_a_time():
+    """The driver makes its table alone: little beside the work of two slots, much beside that of 64."""
+    both = profile_of({1: 7.6e6}, 12.4e6), profile_of({}, 3e6)
+    plan = join_plan(*both, 64, JoinRules("inner"))
+    for slots, whole in ((2, "right"), (64, None), (None, None)):
+        options = replace(OPTIONS, tables={"right": 2.6e8}, slots=slots)
+        chosen = choose_join(plan, both, Settings(), options)
+        assert (chosen.strategy, chosen.whole) == ("broadcast_head", whole), chosen.reason
+        assert ("the whole right side" in chosen.reason) == (whole is not None)
+    assert choose_join(plan, both, Settings(), replace(OPTIONS, slots=2)).whole is None
+
+
+def test_no_whole_side_is_broadcast_where_rows_would_come_out_in_one_place():
+    """Neither where the side itself is hot, nor where a row meets many: pairs come out where the other row lies."""
+    hot, cold = profile_of({1: 1e6}, 1e6), profile_of({}, 1e5)
+    for left, right in ((cold, hot), (hot, profile_of({1: 40.0}, 1e5))):
+        plan = join_plan(left, right, 32, JoinRules("left"))
+        options = replace(OPTIONS, tables={"right": 1e6}, slots=2)
+        assert choose_join(plan, (left, right), Settings(), options).whole is None
+
+
+def test_which_sides_may_be_broadcast_as_a_whole():
+    left, right = profile_of({1: 1e6}, 1e6), profile_of({}, 1e5)
+    found = {how: join_plan(left, right, 32, JoinRules(how)).broadcastable for how in KEPT}
+    assert found == {
+        "inner": ("right",),
+        "left": ("right",),
+        "right": (),
+        "full": (),
+        "semi": ("right",),
+        "anti": ("right",),
+    }
+    assert join_plan(right, left, 32, JoinRules("right")).broadcastable == ("left",)
+    assert set(join_plan(right, right, 32, JoinRules("inner")).broadcastable) == set(SIDES)
+
+
+def test_the_price_of_a_whole_side_counts_what_the_driver_does_alone():
+    left, right = profile_of({1: 1e6}, 1e6), profile_of({}, 1e5)
+    plan = join_plan(left, right, 32, JoinRules("inner"))
+    price = whole_price(plan, "right", Widths(16, 100))
+    assert price.longest - price.total / 32 == pytest.approx(2 * right.rows)
+    assert price.total == pytest.approx(0.25 * left.rows + 0.03 * plan.output)
