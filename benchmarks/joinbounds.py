@@ -60,6 +60,7 @@ PLANS: dict[str, Callable[[DataFrame, DataFrame], DataFrame]] = {
     "AQE tuned": lambda fact, dim: fact.join(dim, "k"),
     "by hand": by_hand,
     "hash join": hashed,
+    "broadcast": lambda fact, dim: fact.join(F.broadcast(dim), "k"),
     "shuffled only": shuffled,
     "keys only": keys_of,
     "decided only": decided,

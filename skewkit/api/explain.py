@@ -17,7 +17,7 @@ def explain(frame: DataFrame) -> str:
 
     Raises:
         ArgumentError: skewkit did not return this frame.
-        PySparkException: that profile was cancelled, or cannot be made any more; ask again.
+        Exception: what Spark raises where that profile was cancelled, or cannot be made any more; ask again.
 
     >>> df = spark.range(1000).selectExpr("if(id < 700, 0, id) AS k")
     >>> print(explain(skew_groupby(df, "k").count()))  # doctest: +ELLIPSIS

@@ -95,6 +95,9 @@ def skew_join(
       `right["k"]` (in a right join `left["k"]`) finds them, but not after an inner join of a right frame with a column
       that cannot be null, after `broadcast_head` where either frame has such a column or two of one name, and
       after a join of a frame with itself.
+    * Where keys are hot, few tasks run at a time, and a whole side surely fits into the memory of the driver and of
+      every executor, `auto` may broadcast it: no row of the other side is shuffled then. Where Spark's own threshold is
+      negative, so that it may broadcast nothing, `auto` broadcasts no whole side either.
     * Where a broadcast or the data's evenness makes plain Spark right, its plan is returned (`strategy="auto"`); so it
       is where a side is repartitioned by the key, as its hot rows are in one task by then, unless a row meets many or
       the other side has hot keys, too.
@@ -116,7 +119,7 @@ def skew_join(
         heavy: hot keys that you know, as a list of values (tuples for composite keys); then nothing is profiled, but
             the right side for `broadcast_head`. They are taken to be hot in the frame that surely has more rows, as far
             as the optimizer knows, else in the left one (in a right join the right one). What Spark broadcasts as a
-            whole is left to it with `auto`.
+            whole is left to it with `auto`, and so is a side that is repartitioned by the key, whatever the other has.
         left_profile: profile of the left keys; without it both sides are profiled as far as need be, as a rule in one
             query.
         right_profile: profile of the right keys, used with `left_profile`. Without it `auto` does not broadcast, and
@@ -170,7 +173,9 @@ def skew_join(
     asked = Asked(title, strategy, keys, rules, n, settings, *profiles, lost)
     if rules.closed and not nulls:
         choice = _left_to_spark(title, strategy, sides.closed_reason(kind, residual=rules.residual))
-        return joined(native, choice, None if heavy else partial(_told, asked, sides, Seen(native).physical, choice))
+        return joined(
+            native, choice, None if heavy is not None else partial(_told, asked, sides, Seen(native).physical, choice)
+        )
     if strategy == "broadcast_head":
         sides.check_broadcast(kind)
     physical = Seen(native).physical

@@ -12,7 +12,7 @@ from skewkit.api.joinprofiles import TIMES_TOO_LOW, Asked, Known, gathered_sides
 from skewkit.api.joinsides import Sides
 from skewkit.errors import UnsupportedError
 from skewkit.plan.adaptive import OneTask, adaptive_note, threshold_of, unshuffled
-from skewkit.plan.choice import Choice, Chosen, JoinOptions, choose_join, hot_reason, native_reason
+from skewkit.plan.choice import Choice, Chosen, JoinOptions, choose_join, cold_reason, hot_reason, native_reason
 from skewkit.plan.grid import Grid
 from skewkit.plan.joinplan import Head, JoinPlan, join_plan
 from skewkit.plan.joinrules import SIDES, Side, opposite
@@ -92,12 +92,17 @@ def decide(asked: Asked, sides: Sides, physical: str) -> Choice:
 
 
 def told(asked: Asked, sides: Sides, physical: str, choice: Choice) -> Choice:
-    """Return a choice for plain Spark that was made with a side unread, with the hot keys and what they cost it."""
+    """Return a choice for plain Spark that was made with keys unread, with the hot ones and what they cost it.
+
+    Where none is hot there is nothing to be mended, and plain Spark is right for that reason.
+    """
     known = known_of(replace(asked, strategy="native"), sides)
     plan = _plan(asked, sides, known)
     note = _adaptive(asked, sides, _hot_sides(plan), physical, plan, known)
-    reason = f"{choice.reason}; {native_reason(plan.keys)}"
     (left, right), notes = known.profiles, (*asked.notes, note)
+    larger = max((left, right or left), key=lambda profile: profile.rows)
+    cold = cold_reason(plan.keys, larger, asked.settings, plan.work)
+    reason = cold or f"{choice.reason}; {native_reason(plan.keys)}"
     return replace(
         choice, reason=reason, profile=left, other=right, plan=plan.keys, notes=notes, most_rows=None, unread=False
     )

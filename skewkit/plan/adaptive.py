@@ -87,7 +87,8 @@ def adaptive_note(
         return "adaptive execution is off, so plain Spark splits no partition"
     reason = _shape_reason(how, hot, physical)
     if reason is None and one_task is not None and one_task.share >= _MOSTLY:
-        verb = "act" if one_task.share >= _NEARLY_ALL else "help"
+        small = 0 < hot_bytes < threshold
+        verb = "act" if small or one_task.share >= _NEARLY_ALL else "help"
         return f"adaptive execution would not {verb}: {_APART.format(one_task)}"
     if reason is None and 0 < hot_bytes < threshold:
         reason = (

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable
+from threading import Lock
 
 from pyspark.sql import DataFrame
 
@@ -15,6 +16,7 @@ from skewkit.spark.origin import Origin
 _CHOICES: weakref.WeakKeyDictionary[DataFrame, Choice] = weakref.WeakKeyDictionary()
 _ORIGINS: weakref.WeakKeyDictionary[DataFrame, Origin] = weakref.WeakKeyDictionary()
 _TOLD: weakref.WeakKeyDictionary[DataFrame, Callable[[], Choice]] = weakref.WeakKeyDictionary()
+_ASKING = Lock()
 
 
 def remember(
@@ -44,14 +46,15 @@ def choice_of(frame: DataFrame) -> Choice:
     Raises:
         ArgumentError: skewkit did not return this frame.
     """
-    try:
-        choice, told = _CHOICES[frame], _TOLD.get(frame)
-    except (KeyError, TypeError) as error:
+    if frame not in _CHOICES:
         raise ArgumentError(
             "this frame was not returned by skewkit, so there is no plan to explain; pass the very frame that "
             "skew_join or skew_groupby gave, before further select() or filter()"
-        ) from error
-    if told is not None:
-        _CHOICES[frame] = choice = told()
-        _TOLD.pop(frame, None)
-    return choice
+        )
+    if _TOLD.get(frame) is not None:
+        with _ASKING:  # who asks at the same time waits for the one job
+            told = _TOLD.get(frame)
+            if told is not None:
+                _CHOICES[frame] = told()
+                _TOLD.pop(frame, None)
+    return _CHOICES[frame]

@@ -103,6 +103,14 @@ def test_not_where_it_is_forbidden_or_too_large(spark, stored, name, value, monk
         spark.conf.unset("spark.skewkit.broadcastSide")
 
 
+def test_a_side_that_may_take_long_is_broadcast_only_by_adaptive_execution(stored, adaptive):
+    """Without it a broadcast that takes more than five minutes fails, and who knows how long a group-by takes."""
+    names = stored["names"].groupBy("w").agg(F.max("k").alias("k"))
+    joined = skewkit.skew_join(stored["facts"], names, "k")
+    assert (SAID.format("right") in skewkit.explain(joined)) == (adaptive == "true"), skewkit.explain(joined)
+    assert_same_rows(joined, stored["facts"].join(names, "k"))
+
+
 def test_not_where_nobody_counted_the_side(stored):
     """A profile that was given may be of another day, and keys that are named say nothing of the other side."""
     given = (

@@ -140,6 +140,13 @@ def test_explain_asks_again_after_a_job_that_was_cancelled(monkeypatch, names, g
     assert "7   33.34%" in skewkit.explain(joined)
 
 
+def test_explain_gives_no_advice_where_no_key_is_hot(spark, names):
+    even = spark.range(60_000).selectExpr("id % 9000 AS k", "id AS s").repartition(5, "k")
+    text = skewkit.explain(skewkit.skew_join(even, names, "k"))
+    assert "strategy   native: no key holds" in text or "strategy   native: plain Spark's longest" in text, text
+    assert "leave this repartition out" not in text, text
+
+
 def test_explain_says_so_where_the_keys_cannot_be_read(spark, names):
     with conf(spark, "spark.sql.ansi.enabled", "true"):
         texts = spark.range(60_000).selectExpr("if(id = 5, 'x', string(id % 9000)) AS t")

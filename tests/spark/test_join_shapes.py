@@ -185,13 +185,13 @@ def is_split_by_spark(frame):
 
 @pytest.mark.parametrize("shape", ["as it is", *SHAPES, "cached as it lies"])
 def test_what_explain_says_of_a_shape_is_what_adaptive_execution_does(facts, dimension, shape, tiny):
-    more = facts.withColumn("more", F.lit(1))
-    left = {"as it is": facts, "cached as it lies": filled(more.cache())}.get(shape) or SHAPES[shape](facts)
+    shapes = {"as it is": lambda f: f, "cached as it lies": lambda f: filled(f.withColumn("more", F.lit(1)).cache())}
+    left = (SHAPES | shapes)[shape](facts)
     text = skewkit.explain(skewkit.skew_join(left, dimension, "k", strategy="salt"))
     acts = is_split_by_spark(left.join(dimension, "k"))
     assert acts == (shape in ("as it is", "cached as it lies"))
     assert ("adaptive execution may split" if acts else "adaptive execution would not act") in text, text
-    more.unpersist()
+    left.unpersist()
 
 
 @pytest.mark.parametrize("hot", ["left", "right"])
