@@ -101,7 +101,8 @@ def told(asked: Asked, sides: Sides, physical: str, choice: Choice) -> Choice:
     note = _adaptive(asked, sides, _hot_sides(plan), physical, plan, known)
     (left, right), notes = known.profiles, (*asked.notes, note)
     larger = max((left, right or left), key=lambda profile: profile.rows)
-    cold = cold_reason(plan.keys, larger, asked.settings, plan.work)
+    even = plan.keys.native_straggler < asked.settings.min_straggler
+    cold = cold_reason(plan.keys, larger, asked.settings, plan.work) if even else None
     reason = cold or f"{choice.reason}; {native_reason(plan.keys)}"
     return replace(
         choice, reason=reason, profile=left, other=right, plan=plan.keys, notes=notes, most_rows=None, unread=False
