@@ -64,6 +64,7 @@ def test_every_type_of_join_that_can_have_it(stored, how, left, adaptive):
         assert SAID.format(side) in text, text
         assert "strategy   broadcast_head: " in text
         assert re.search(rf"to a broadcast of the whole {side} side, some (8,000|7,999) {side} rows", text), text
+        assert re.search(r"cost       a hash table of some [1-9] MB in the driver", text), text
         assert is_broadcast(joined, side), physical_plan(joined)
         assert joined.schema == plain.schema
         assert_same_rows(joined, plain)
