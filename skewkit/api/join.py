@@ -163,6 +163,10 @@ def skew_join(
     if isinstance(keys, str):
         return joined(native, _left_to_spark(title, strategy, keys))
     given = left, right
+
+    def plain_plan() -> str:  # must not refer to the frame that is returned
+        return Seen(given[0].join(given[1], on, how)).physical  # type: ignore[arg-type]
+
     left, right, keys = without_hopeless_rows(left, right, keys, kind)
     sides = Sides(Seen(left), Seen(right), keys, trusted=strategy != "auto")
     rules = sides.rules(kind, residual=keys.residual is not None)
@@ -173,9 +177,7 @@ def skew_join(
     asked = Asked(title, strategy, keys, rules, n, settings, *profiles, lost)
     if rules.closed and not nulls:
         choice = _left_to_spark(title, strategy, sides.closed_reason(kind, residual=rules.residual))
-        return joined(
-            native, choice, None if heavy is not None else partial(_told, asked, sides, Seen(native).physical, choice)
-        )
+        return joined(native, choice, None if heavy is not None else partial(_told, asked, sides, plain_plan, choice))
     if strategy == "broadcast_head":
         sides.check_broadcast(kind)
     physical = Seen(native).physical
@@ -187,7 +189,7 @@ def skew_join(
         # Plain Spark may compute fewer keys, or may fail as well, when it is asked for rows.
         return joined(native, Choice(title, "native", _unprofiled(error)))
     if choice.unread:
-        return joined(native, choice, partial(_told, asked, sides, physical, choice))
+        return joined(native, choice, partial(_told, asked, sides, lambda: physical, choice))
     if choice.strategy == "native" or choice.join is None:
         return joined(native, choice)
     if choice.whole is not None:
@@ -197,9 +199,9 @@ def skew_join(
     return joined(salted(left, right, keys, choice.join, shuffle_hash=choice.hashed, seen=dict(sides.named)), choice)
 
 
-def _told(asked: Asked, sides: Sides, physical: str, choice: Choice) -> Choice:
+def _told(asked: Asked, sides: Sides, physical: Callable[[], str], choice: Choice) -> Choice:
     try:
-        return told(asked, sides, physical, choice)
+        return told(asked, sides, physical(), choice)
     except Exception as error:
         if not _is_of_keys(error):
             raise

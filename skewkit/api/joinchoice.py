@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from math import inf
 from typing import Any
 
 from skewkit.api.common import stale_note
-from skewkit.api.joinprofiles import TIMES_TOO_LOW, Asked, Known, gathered_sides, gathered_unread, known_of
+from skewkit.api.joinmemory import fits_a_hash_table, whole_tables
+from skewkit.api.joinprofiles import Asked, Known, gathered_sides, gathered_unread, known_of
 from skewkit.api.joinsides import Sides
 from skewkit.errors import UnsupportedError
 from skewkit.plan.adaptive import OneTask, adaptive_note, threshold_of, unshuffled
@@ -16,20 +16,16 @@ from skewkit.plan.choice import Choice, Chosen, JoinOptions, choose_join, cold_r
 from skewkit.plan.grid import Grid
 from skewkit.plan.joinplan import Head, JoinPlan, join_plan
 from skewkit.plan.joinrules import SIDES, Side, opposite
-from skewkit.plan.price import makes_many_pairs, table_bytes
+from skewkit.plan.price import makes_many_pairs
 from skewkit.plan.profile import KeyProfile, key_text
 from skewkit.plan.samplebounds import most_rows, surely_unlisted
 from skewkit.spark.compat import conf_reader, is_off, tasks_at_a_time
 from skewkit.spark.frames import origin_of
-from skewkit.spark.heap import least_heap
 from skewkit.spark.joining import rows_of
 from skewkit.spark.joinoperator import streamed_side, top_join
 
 _SURELY = 10
 """A guess of rows is right within a factor of ten or so."""
-_THRESHOLD = "spark.sql.autoBroadcastJoinThreshold"
-_PART = 8
-"""A table that is broadcast takes no more than this part of a heap; while it is made, some two or three times that."""
 
 
 def decide(asked: Asked, sides: Sides, physical: str) -> Choice:
@@ -48,7 +44,7 @@ def decide(asked: Asked, sides: Sides, physical: str) -> Choice:
     known = known_of(asked, sides)
     left, right = known.profiles
     plan = _plan(asked, sides, known)
-    tables = _tables(asked, sides, plan, physical, known.profiles)
+    tables = whole_tables(asked, sides, plan, physical, known.profiles)
     chosen, reason, whole = _strategy(asked, sides, plan, physical, known, tables)
     notes = (
         *asked.notes,
@@ -61,7 +57,7 @@ def decide(asked: Asked, sides: Sides, physical: str) -> Choice:
     # A look may know the heavy keys of a cold join by their hashes only: nothing to show.
     nameless = any(None in h.key for profile in known.profiles if profile is not None for h in profile.heavy)
     shown = (None, None) if nameless else known.profiles
-    hashed = _fits_a_hash_table(asked, sides, plan, (left, right))
+    hashed = fits_a_hash_table(asked, sides, plan, (left, right))
     memory = None if dated else sides.memory(left, right)
     choice = Choice(
         asked.title,
@@ -158,69 +154,12 @@ def _larger(asked: Asked, sides: Sides) -> Side | None:
     return "left" if left > right else "right"
 
 
-def _fits_a_hash_table(asked: Asked, sides: Sides, plan: JoinPlan, used: tuple[KeyProfile, KeyProfile | None]) -> bool:
-    """Return whether a shuffled hash join is faster than sorting, and its build side small enough: it cannot spill.
-
-    In a full join Spark also has to remember which rows of a hash table were met, and takes no map of single ints.
-    """
-    rows, settings = plan.build_rows, asked.settings
-    if plan.rules.how == "full" or rows is None:
-        return False
-    times = _times_of_profile(asked, sides, plan.build, used)
-    memory = sides.memory(*used)
-    # Bytes that make rows wider, because the profile has few, are there once.
-    computed = sides.unmeasured.of(plan.build)
-    width = max(sides.widths.of(plan.build), (memory.of(plan.build) - computed) / times) + computed
-    return rows * times <= settings.hash_join_rows and rows * times * width <= settings.hash_join_bytes
-
-
-def _times_of_profile(asked: Asked, sides: Sides, side: Side, used: tuple[KeyProfile, KeyProfile | None]) -> float:
-    """Return how many times the rows of a side's profile the side may have; infinity where nobody knows.
-
-    One that was given may be of a part of the frame, or of last year, decayed, or of weights and not of rows. A sample
-    that was drawn before a join may miss what few rows of one side meet on the other.
-    """
-    profile, seen = (asked.left, sides.left) if side == "left" else (asked.right, sides.right)
-    if profile is None:
-        own = used[side == "right"]
-        before = not seen.simple and origin_of(seen.frame) is not None and own is not None and own.sampled
-        return inf if before else 1.0
-    if seen.rows is None or not seen.simple:
-        return inf
-    if profile.rows >= seen.rows:
-        return 1.0
-    return seen.rows * (1.0 if seen.rows_are_counted else TIMES_TOO_LOW) / max(1.0, profile.rows)
-
-
 def _without_a_job(asked: Asked, physical: str) -> str | None:
     """Return why plain Spark is right, from its own plan, or None."""
     join = top_join(physical)
     if not asked.auto or join is None or not join.startswith("Broadcast"):
         return None
     return f"Spark broadcasts one side ({join}): nothing is shuffled"
-
-
-def _tables(
-    asked: Asked, sides: Sides, plan: JoinPlan, physical: str, used: tuple[KeyProfile, KeyProfile | None]
-) -> dict[Side, float]:
-    """Return the bytes of a hash table of each side that may be broadcast as a whole.
-
-    Its rows were counted by this call, or bounded by a sample of it; its table keeps to the budget, and to a part of
-    the least heap that shrinks with the broadcasts that the query has anyway. A session in which Spark may broadcast
-    nothing (a negative threshold) has no such side. With adaptive execution off, what takes long to compute would fail.
-    """
-    read = conf_reader(sides.left.frame.sparkSession)
-    if not asked.auto or asked.left is not None or (read(_THRESHOLD) or "").strip().startswith("-"):
-        return {}
-    may_take_long = not is_off(sides.left.frame.sparkSession, "spark.sql.adaptive.enabled")
-    most = min(asked.settings.broadcast_side, least_heap(read) / _PART / (1 + physical.count("BroadcastExchange")))
-    memory, found = sides.memory(*used), dict[Side, float]()
-    for side, seen in sides.named:
-        rows = plan.totals(side).rows * _times_of_profile(asked, sides, side, used)
-        size = table_bytes(rows, memory.of(side))
-        if side in plan.broadcastable and size <= most and (seen.simple or may_take_long):
-            found[side] = size
-    return found
 
 
 def _strategy(
@@ -234,7 +173,7 @@ def _strategy(
         named = hot_reason(plan.keys, named=True)
         return Chosen("salt", named) if why is None else Chosen("native", f"{why}; {named}")
     memory = sides.memory(left, right)
-    hashed = _fits_a_hash_table(asked, sides, plan, (left, right))
+    hashed = fits_a_hash_table(asked, sides, plan, (left, right))
     options = JoinOptions(
         sides.widths,
         hashed,

@@ -63,11 +63,9 @@ class JoinPlan:
     def looked_up(self) -> tuple[Side, ...]:
         """Sides of which the query looks up whether a hot key is there; their key columns are read twice."""
         copied = {opposite(side) for grid in self.grids for side in grid.copied if self.rules.keeps(side)}
-        return tuple(side for side in SIDES if side in copied or (side == "right" and self._answers))
-
-    @property
-    def _answers(self) -> bool:
-        return any(grid.answered for grid in self.grids)
+        if any(grid.answered for grid in self.grids):
+            copied.add("right")
+        return tuple(side for side in SIDES if side in copied)
 
     def route(self, side: Side) -> tuple[KeyPlan, tuple[tuple[int, ...], ...]]:
         """Return the plan of one side's rows, which ends in numbers of lists, and these lists of partitions.

@@ -91,9 +91,9 @@ def test_a_join_that_keeps_the_small_side_cannot_have_it(stored, how):
 def test_not_where_it_is_forbidden_or_too_large(spark, stored, name, value, monkeypatch):
     """8,000 rows of 24 bytes make a table of 768,000; an eighth of a heap of 5 MB is less."""
     if name.startswith("spark.driver"):
-        monkeypatch.setattr("skewkit.api.joinchoice.least_heap", lambda read: 5 << 20)
+        monkeypatch.setattr("skewkit.api.joinmemory.least_heap", lambda read: 5 << 20)
     else:
-        monkeypatch.setattr("skewkit.api.joinchoice.least_heap", lambda read: 1 << 30)
+        monkeypatch.setattr("skewkit.api.joinmemory.least_heap", lambda read: 1 << 30)
         spark.conf.set(name, value)
     try:
         joined = skewkit.skew_join(stored["facts"], stored["names"], "k")
@@ -110,6 +110,20 @@ def test_a_side_that_may_take_long_is_broadcast_only_by_adaptive_execution(store
     joined = skewkit.skew_join(stored["facts"], names, "k")
     assert (SAID.format("right") in skewkit.explain(joined)) == (adaptive == "true"), skewkit.explain(joined)
     assert_same_rows(joined, stored["facts"].join(names, "k"))
+
+
+@pytest.mark.connect
+@pytest.mark.parametrize("side", ["facts", "names"])
+def test_not_beside_hot_rows_that_are_in_one_task_already(stored, side, adaptive):
+    """A broadcast would not get them out of it. Where the small side is repartitioned, nothing is in the way."""
+    frames = {**stored, side: stored[side].repartition(5, "k")}
+    joined = skewkit.skew_join(frames["facts"], frames["names"], "k")
+    text = skewkit.explain(joined)
+    if side == "facts":
+        assert "strategy   native: the left side is repartitioned by the key, so" in text, text
+    else:  # without adaptive execution what is shuffled may take too long for a broadcast
+        assert (SAID.format("right") in text) == (adaptive == "true"), text
+    assert_same_rows(joined, stored["facts"].join(stored["names"], "k"))
 
 
 def test_not_where_nobody_counted_the_side(stored):
@@ -129,7 +143,7 @@ def test_broadcasts_of_one_query_share_the_memory(spark, stored, monkeypatch):
     other = stored["names"].selectExpr("k AS x", "w AS u")
     hot = stored["facts"].withColumn("x", F.expr("if(v % 2 = 0, 7, v % 9000)"))
     for heap, broadcasts in ((16 << 20, 2), (9 << 20, 1)):
-        monkeypatch.setattr("skewkit.api.joinchoice.least_heap", lambda read, heap=heap: heap)
+        monkeypatch.setattr("skewkit.api.joinmemory.least_heap", lambda read, heap=heap: heap)
         first = skewkit.skew_join(hot, stored["names"].select("k", "w"), "k")
         chained = skewkit.skew_join(first, other, "x")
         assert is_broadcast(first, "right")
