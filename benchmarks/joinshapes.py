@@ -1,4 +1,4 @@
-"""Joins that adaptive execution never splits, and both sides hot: AQE against `salt`, `auto` or both."""
+"""Joins that adaptive execution never splits, and both sides hot: AQE against `salt` and `auto`."""
 
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
@@ -16,8 +16,11 @@ from benchmarks.session import PARTITIONS, session
 
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data" / "tate_artwork_subjects.parquet"
 
-WAYS = {"repartitioned": ("auto", "salt"), "cached by the key": ("auto", "salt"), "one mapper": ("salt", "auto")}
-"""What is asked of skewkit where `auto` and `salt` differ for a reason; `salt` alone elsewhere."""
+JOINS: dict[str, Callable[..., DataFrame]] = {
+    "AQE": DataFrame.join,
+    "salt": partial(skewkit.skew_join, strategy="salt"),
+    "auto": skewkit.skew_join,
+}
 
 
 def shapes(
@@ -47,6 +50,16 @@ def chain(fact: DataFrame, dim: DataFrame, join: Callable[..., DataFrame]) -> Da
 
 def _other(dim: DataFrame, key: str) -> tuple[DataFrame, str]:
     return dim.select(F.col("k").alias(key), F.col("name").alias(f"name_{key}")), key
+
+
+def twice(fact: DataFrame, dim: DataFrame, join: Callable[..., DataFrame]) -> DataFrame:
+    """Join twice by the same key, for which plain Spark shuffles the fact once."""
+    return join(join(fact, dim, "k"), dim.select("k", F.col("name").alias("again")), "k")
+
+
+def paired(left: DataFrame, join: Callable[..., DataFrame]) -> DataFrame:
+    """Join a frame with itself: all pairs of rows of one key."""
+    return join(left, left.withColumnRenamed("v", "w"), "k").withColumn("v", F.col("v") + F.col("w"))
 
 
 def followed(fact: DataFrame, dim: DataFrame, join: Callable[..., DataFrame]) -> DataFrame:
@@ -114,37 +127,17 @@ def main(rows: int = 5_000_000, runs: int = 3, only: Sequence[str] = (), *, stag
             more = fact.withColumn("more", F.lit(1))
             kept = {"cached": more, "cached by the key": more.repartition(PARTITIONS, "k")}
             for name, (left, right, how) in shapes(fact, dim, one_file, kept).items():
-                jobs[name] = {"AQE": partial(left.join, right, "k", how)}
-                for strategy in WAYS.get(name, ("salt",)):
-                    jobs[name][strategy] = partial(skewkit.skew_join, left, right, "k", how, strategy=strategy)
+                jobs[name] = {way: partial(join, left, right, "k", how) for way, join in JOINS.items()}
             three = three_keys(spark, folder, fact, int(rows * 0.15))
-            salted = partial(skewkit.skew_join, strategy="salt")
-            jobs["then grouped"] = {
-                "AQE": lambda: followed(fact, dim, DataFrame.join),
-                "salt": lambda: followed(fact, dim, salted),
-            }
+            jobs["then grouped"] = {way: partial(followed, fact, dim, join) for way, join in JOINS.items()}
             jobs["then ranked"] = dict(zip(("AQE", "salt"), ranked(fact, dim), strict=True))
-            again = dim.select("k", F.col("name").alias("again"))
-            jobs["then joined"] = {
-                "AQE": lambda: fact.join(dim, "k").join(again, "k"),
-                "salt": lambda: salted(salted(fact, dim, "k"), again, "k"),
-            }
+            jobs["then joined"] = {way: partial(twice, fact, dim, join) for way, join in JOINS.items()}
             # Python is slow: one row in 20, and groups of a thousand keys.
             few, few_keys = fact.where("v % 20 = 0").withColumn("k", F.col("k") % 1000), dim.where("k < 1000")
-            jobs["then cogrouped"] = {
-                "AQE": lambda: cogrouped(few, few_keys, DataFrame.join),
-                "salt": lambda: cogrouped(few, few_keys, salted),
-            }
-            jobs["chain of three"] = {
-                "AQE": lambda: chain(three, dim, DataFrame.join),
-                "auto": lambda: chain(three, dim, skewkit.skew_join),
-            }
-            left = pairs(spark, rows)
-            right = left.withColumnRenamed("v", "w")
-            jobs["both sides hot"] = {
-                "AQE": lambda: left.join(right, "k").withColumn("v", F.col("v") + F.col("w")),
-                "auto": lambda: skewkit.skew_join(left, right, "k").withColumn("v", F.col("v") + F.col("w")),
-            }
+            jobs["then cogrouped"] = {way: partial(cogrouped, few, few_keys, join) for way, join in JOINS.items()}
+            jobs["chain of three"] = {way: partial(chain, three, dim, join) for way, join in JOINS.items()}
+            artworks = pairs(spark, rows)
+            jobs["both sides hot"] = {way: partial(paired, artworks, join) for way, join in JOINS.items()}
             if unknown := set(only) - set(jobs):
                 raise SystemExit(f"there is no case {', '.join(sorted(unknown))}; choose of {', '.join(jobs)}")
             for case in only or jobs:
