@@ -55,7 +55,10 @@ def grouped(frame: DataFrame, name: str) -> DataFrame:
 
 
 def main(rows: int = 5_000_000, runs: int = 3) -> None:
-    """Print one line per way; figures are medians over the runs, the memory is the peak, the profile is included."""
+    """Print one line per way; figures are medians over the runs, the memory is the peak, the profile is included.
+
+    A run before them warms up: Spark compiles its code, and Python workers import their libraries. Its wall is printed.
+    """
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
         with session(folder) as spark:
@@ -76,7 +79,7 @@ def measured(folder: Path, runs: int, names: tuple[str, ...], confs: dict[str, s
             for key, value in {"spark.sql.files.minPartitionNum": str(SLOTS), **confs}.items():
                 spark.conf.set(key, value)
             frame = spark.read.parquet(str(folder / "lines"))
-            for _ in range(runs):
+            for _ in range(runs + 1):
                 with watched() as workers:
                     wall, began, ended = run(lambda frame=frame, name=name: grouped(frame, name))
                 timed.append((wall, workers, began, ended))
@@ -88,21 +91,21 @@ def measured(folder: Path, runs: int, names: tuple[str, ...], confs: dict[str, s
 def report(found: Found) -> None:
     """Print wall time, CPU seconds of Spark and of Python, makespan on 32 slots and the memory of a worker.
 
-    The peak has the pages of library files; `own` has not.
+    `first` is the wall of the run to warm up. The peak has the pages of library files; `own` has not.
     """
     times = f"wall s   wall  CPU s JVM  CPU s Python    CPU  makespan on {SLOTS} s  makespan"
-    print(f"way         {times}  peak MB  own MB")
+    print(f"way         first s  {times}  peak MB  own MB")
     plain: list[float] = []
     for name, timed in found.items():
         columns = [
             (wall, sum(t.cpu for t in tasks), workers.cpu, total_makespan(tasks, SLOTS, python=True))
-            for wall, workers, tasks in timed
+            for wall, workers, tasks in timed[1:]
         ]
         wall, jvm, python, span = (statistics.median(column) for column in zip(*columns, strict=True))
         plain = plain or [wall, jvm + python, span]
         peak = max(workers.peak for _, workers, _ in timed) / 1e6
         own = max(workers.own for _, workers, _ in timed) / 1e6
         print(
-            f"{name:<10} {wall:7.2f} {wall / plain[0]:6.2f} {jvm:10.2f} {python:13.2f} "
+            f"{name:<10} {timed[0][0]:8.2f} {wall:7.2f} {wall / plain[0]:6.2f} {jvm:10.2f} {python:13.2f} "
             f"{(jvm + python) / plain[1]:6.2f} {span:16.2f} {span / plain[2]:9.2f} {peak:8.0f} {own:7.0f}"
         )
