@@ -17,7 +17,7 @@ from skewkit.errors import ArgumentError, ArgumentTypeError
 from skewkit.spark.aggregateplan import AggregatePlan, inputs_of
 from skewkit.spark.aggregates import aggregate
 from skewkit.spark.calls import Reading, read_aggregates
-from skewkit.spark.compat import is_column
+from skewkit.spark.compat import is_column, is_on
 from skewkit.spark.frames import remember
 from skewkit.spark.splits import SPLITS, split_of, split_of_udf
 
@@ -25,6 +25,7 @@ Merges = Mapping[Any, Callable[..., Any]]
 _AGGREGATE_UDFS = (PythonEvalType.SQL_GROUPED_AGG_PANDAS_UDF, getattr(PythonEvalType, "SQL_GROUPED_AGG_ARROW_UDF", -1))
 _MOST_DISTINCT = 0.5
 """Distinct values per sampled row from which on counting each value first makes nothing smaller."""
+_ALL_KEYS = "spark.sql.requireAllClusterKeysForDistribution"
 _MOST_APART = 8
 """Readings of the hot rows, each to cut them by other values, before `auto` leaves that."""
 _DICT_NAMES = {"average": "avg", "mean": "avg", "size": "count", "std": "stddev"}
@@ -55,6 +56,9 @@ def grouped_aggregates(group: Grouping, exprs: Sequence[Any], merges: Merges | N
     drawn = group.drawn_twice(plan.inputs.columns)
     if drawn is not None:
         return remember(native, group.native(drawn))
+    if plan.most_rows is not None and is_on(group.df.sparkSession, _ALL_KEYS):
+        why = f"{_ALL_KEYS} is on, which shuffles pieces of groups, and a task that runs again would cut others"
+        return remember(native, group.native(why))
     found = group.measured(values=tuple(plan.values))
     most_distinct = _MOST_DISTINCT / max(1, plan.listed) if plan.lists_values else float("inf")
     choice = group.decide(found, most_rows=plan.most_rows or float("inf"), most_distinct=most_distinct)

@@ -15,11 +15,13 @@ from skewkit.plan.choice import Choice, cold_reason, hot_reason
 from skewkit.plan.keyplan import KeyPlan, key_plan
 from skewkit.plan.load import group_load
 from skewkit.plan.profile import KeyProfile
+from skewkit.spark.compat import is_off
 from skewkit.spark.keys import Keys, has_fixed_hash
 from skewkit.spark.profiling import Found
 from skewkit.spark.salting import Salting
 from skewkit.spark.seen import Seen
 
+_REUSE = "spark.sql.exchange.reuse"
 AQE_NOTE = "adaptive execution never splits a group-by, so it would not help"
 
 
@@ -41,7 +43,10 @@ class Grouping:
         return Seen(self.df)
 
     def drawn_twice(self, columns: Sequence[Column], *, whole: bool = False) -> str | None:
-        """Return why nothing may be cut, as cold and hot rows would be of two draws, or None."""
+        """Return why nothing may be cut, as cold and hot rows would be of two draws or readings, or None."""
+        again = self.seen.unsafe_again if is_off(self.df.sparkSession, _REUSE) else None
+        if again is not None:
+            return f"cold and hot rows would be of two readings, as {_REUSE} is off, and the frame {again}; cache() it"
         drawn = self.seen.drawn_twice([*self.keys.columns, *columns], whole=whole)
         return None if drawn is None else f"cold and hot rows would be of two draws: the frame {drawn}; cache() it"
 

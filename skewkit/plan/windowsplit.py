@@ -263,7 +263,12 @@ def _aggregate(name: str, type_: str, frame: Frame) -> WindowSplit | str:
     if type_ == "bigint":
         # In two halves, so that a part may exceed a bigint where the whole does not.
         high, low = f"({merged[0]} + shiftright({merged[1]}, 32))", f"({merged[1]} & 4294967295L)"
-        halves = ["sum(shiftright({x}, 32))", "sum({x} & 4294967295L)"]
+        # The lower half has a sign: that of small numbers is no larger than their sum.
+        borrowed = "shiftright({x} & 4294967295L, 31)"
+        halves = [
+            f"sum(shiftright({{x}}, 32) + {borrowed})",
+            f"sum(({{x}} & 4294967295L) - shiftleft({borrowed}, 32))",
+        ]
         return _carried(halves, ["sum({t})", "sum({t})"], frame, f"{high} * 4294967296L + {low}")
     decimal = _DECIMAL.fullmatch(type_)
     if decimal is not None and int(decimal[1]) <= _WIDEST_DECIMAL:

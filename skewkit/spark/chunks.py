@@ -92,11 +92,12 @@ def on_chunks(func: GroupFunction, how: Chunking) -> Callable[[Iterator[Batch]],
             parts = _one_key_each(table, how.keys)
             del table
             while parts:
-                nulls, key, frame = _given(parts.pop(0), how)
+                identity, key, frame = _given(parts.pop(0), how)
                 _release()
-                result = func(key, frame) if with_key else func(frame)
+                shown = tuple(part[0] for part in key) if how.arrow else key
+                result = func(shown, frame) if with_key else func(frame)
                 del frame
-                yield _packed((group, place, number), (nulls, key, result), how)
+                yield _packed((group, place, number), (identity, key, result), how)
                 del result
                 number += 1
             _release()
@@ -197,16 +198,27 @@ def _halved(rows: Batch, most_bytes: int) -> Iterator[Batch]:
     yield from _halved(rows.slice(middle), most_bytes)
 
 
-def _given(rows: Table, how: Chunking) -> tuple[tuple[bool, ...], tuple[Any, ...], Any]:
+def _given(rows: Table, how: Chunking) -> tuple[tuple[Any, ...], tuple[Any, ...], Any]:
     """Return what the function gets of the rows of a key: its key and a frame.
 
-    Before them stand which parts of the key are nulls, as in pandas they may look like NaN.
+    Before them stands what tells the key from others of its hash: in pandas a null may look like NaN. An Arrow key is
+    arrays of one value, as its scalars are pickled by way of Python, which has not all dates and times.
     """
-    nulls = tuple(not rows.column(i)[0].is_valid for i in how.keys)
+    identity = tuple(_values(rows.column(i).slice(0, 1))[0] for i in how.keys)
     frame = first_columns(rows, how.width)
     if how.arrow:
-        return nulls, tuple(rows.column(i)[0] for i in how.keys), _nullable(frame)
-    return nulls, _key_in_pandas(rows, how), _in_pandas(frame, how)
+        return identity, tuple(rows.column(i).take([0]).combine_chunks() for i in how.keys), _nullable(frame)
+    return identity, _key_in_pandas(rows, how), _in_pandas(frame, how)
+
+
+def _values(column: Any) -> list[Any]:
+    """Return the values of a column as dictionary keys; dates and times as numbers, which Python may not have."""
+    import pyarrow as pa
+
+    whole = {32: pa.int32(), 64: pa.int64()}
+    if pa.types.is_temporal(column.type) and column.type.bit_width in whole:
+        column = column.cast(whole[column.type.bit_width])
+    return list(map(same, column.to_pylist()))
 
 
 def _nullable(table: Table) -> Table:
@@ -231,8 +243,8 @@ def _one_key_each(table: Table, keys: tuple[int, ...]) -> list[Table]:
     if all(uniform(table.column(i)) for i in keys):
         return [table]
     rows: dict[Any, list[int]] = {}
-    for at, key in enumerate(zip(*(table.column(i).to_pylist() for i in keys), strict=True)):
-        rows.setdefault(same(key), []).append(at)
+    for at, key in enumerate(zip(*(_values(table.column(i)) for i in keys), strict=True)):
+        rows.setdefault(key, []).append(at)
     return [table.take(places) if len(rows) > 1 else table for places in rows.values()]
 
 

@@ -84,6 +84,15 @@ def is_off(spark: SparkSession, name: str) -> bool:
     return (conf_reader(spark)(name) or "").strip().lower() == "false"
 
 
+def is_on(spark: SparkSession, name: str) -> bool:
+    """Return whether a session conf is set to true, which Spark takes in any case of letters.
+
+    >>> is_on(spark, "spark.sql.requireAllClusterKeysForDistribution")
+    False
+    """
+    return (conf_reader(spark)(name) or "").strip().lower() == "true"
+
+
 def tells_case(spark: SparkSession) -> bool:
     """Return whether names of columns differ by upper and lower case in a session.
 

@@ -81,11 +81,16 @@ def _mean(total: Column, rows: Column) -> Column:
 
 
 def _high(x: Column) -> Column:
-    return F.sum(F.shiftright(x, 32))
+    return F.sum(F.shiftright(x, 32) + _borrowed(x))
 
 
 def _low(x: Column) -> Column:
-    return F.sum(x.bitwiseAND(F.lit(_LOW)))
+    return F.sum(x.bitwiseAND(F.lit(_LOW)) - F.shiftleft(_borrowed(x), 32))
+
+
+def _borrowed(x: Column) -> Column:
+    """Return 1 where the lower half counts as negative: so a half of small numbers is no larger than their sum."""
+    return F.shiftright(x.bitwiseAND(F.lit(_LOW)), 31)
 
 
 def _of_halves(high: Column, low: Column, *_: Column) -> Column:

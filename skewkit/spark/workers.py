@@ -60,16 +60,21 @@ def on_parts(merge: GroupFunction, order: tuple[str, ...], packed: str) -> Group
         parts: dict[Any, tuple[Any, list[Frame]]] = {}
         empty = None
         for *_, blob in sorted(zip(*columns, strict=True), key=lambda row: row[:-1]):
-            nulls, key, result = pickle.loads(blob)
+            identity, key, result = pickle.loads(blob)
             if len(checked(result, arrow=is_arrow(frame))):
-                parts.setdefault((nulls, same(key)), (key, []))[1].append(result)
+                parts.setdefault(identity, (key, []))[1].append(result)
             else:
                 empty = result
-        whole = [(key, together(frames)) for key, frames in parts.values()]
+        whole = [(_shown(key, frame), together(frames)) for key, frames in parts.values()]
         results = [merge(key, rows) if with_key else merge(rows) for key, rows in whole]
         return together(results) if results else empty
 
     return merged
+
+
+def _shown(key: tuple[Any, ...], frame: Frame) -> tuple[Any, ...]:
+    """Return a key as Spark's own group functions get it; that of Arrow is packed as arrays of one value."""
+    return tuple(part[0] for part in key) if is_arrow(frame) else key
 
 
 def checked(result: Any, *, arrow: bool) -> Frame:

@@ -574,6 +574,18 @@ def test_values_that_may_change_cut_nothing(spark):
         assert "native: parts are cut by values" in explain(ours.agg(F.size(F.collect_set("x"))))
 
 
+def test_python_aggregates_stay_whole_where_pieces_would_be_shuffled(spark, facts):
+    @F.pandas_udf("double")
+    def spread(v: pd.Series) -> float:
+        return float(v.max() - v.min())
+
+    with conf(spark, "spark.sql.requireAllClusterKeysForDistribution", "true"):
+        ours = skew_groupby(facts, "k", strategy="wrap", partitions=3).agg(
+            spread("v"), merge={spread: lambda p: p.max()}
+        )
+    assert "native: spark.sql.requireAllClusterKeysForDistribution is on" in explain(ours), explain(ours)
+
+
 @pytest.mark.connect
 def test_sums_of_no_column_are_the_keys(facts):
     texts = facts.select("k", "s")

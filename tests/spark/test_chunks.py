@@ -30,8 +30,8 @@ def run(rows, size, how):
     found = []
     for batch in on_chunks(lambda frame: frame["v"].tolist(), how)(batches(rows, size)):
         for row in batch.to_pylist():
-            nulls, key, values = pickle.loads(row["packed"])
-            assert nulls == tuple(map(pd.isna, key))
+            identity, key, values = pickle.loads(row["packed"])
+            assert identity == tuple(None if pd.isna(part) else part for part in key)
             found.append((row["group"], row["place"], row["number"], key, values))
     return found
 

@@ -2,6 +2,7 @@
 
 import itertools
 import math
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -448,6 +449,78 @@ def test_nulls_and_nans_of_one_hash_are_merged_apart(spark):
 
     ours = skewkit.skew_groupby(df, "a", "b", strategy="wrap", partitions=4).applyInPandas(size, "n bigint", merge=add)
     assert sorted(row.n for row in ours.collect()) == [667, 1333]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_keys_of_one_hash_that_pandas_shows_alike_are_merged_apart(spark, kind):
+    """Nulls within a key have no hash either, and within an array of doubles pandas has NaN for them."""
+    df = spark.range(2_000, numPartitions=3).selectExpr(
+        "CASE id % 4 WHEN 0 THEN array(null, double('NaN')) WHEN 1 THEN array(double('NaN'), null) "
+        "WHEN 2 THEN array(1D, null) ELSE array(1D) END AS a",
+        "timestamp_seconds(if(id % 3 = 0, -62135596800L - 86400, 0)) AS t",
+        "date_add(date'9999-12-31', int(id % 2)) AS d",
+        "id AS v",
+    )
+
+    def size(frame):
+        return pa.table({"n": [len(frame)]}) if kind == "arrow" else pd.DataFrame({"n": [len(frame)]})
+
+    def add(parts):
+        n = sum(parts.column("n").to_pylist() if kind == "arrow" else parts["n"])
+        return pa.table({"n": [n]}) if kind == "arrow" else pd.DataFrame({"n": [n]})
+
+    # Pandas has no such times, and Python no dates after the year 9999.
+    df = df if kind == "arrow" else df.drop("t", "d")
+    for by in (["a"], ["a", "t"], ["a", "d"])[: 3 if kind == "arrow" else 1]:
+        groups = skewkit.skew_groupby(df, *by, strategy="wrap", partitions=4)
+        ours = getattr(groups, KINDS[kind][0])(size, "n bigint", merge=add)
+        assert_same_rows(ours, df.groupBy(*by).agg(F.count("*").alias("n")).select("n"))
+
+
+@pytest.mark.connect
+@pytest.mark.parametrize("order", [None, "v"])
+def test_arrow_functions_in_parts(spark, facts, order):
+    """In order, every part is a range of it, and `merge` sees them one after the other."""
+
+    def first_and_last(table):
+        v = table.column("v").to_pylist()
+        assert order is None or v == sorted(v)
+        return pa.table({"k": table.column("k").slice(0, 1), "n": [len(v)], "first": [min(v)], "last": [max(v)]})
+
+    def merged(parts):
+        firsts, lasts = parts.column("first").to_pylist(), parts.column("last").to_pylist()
+        assert order is None or all(a < b for a, b in zip(lasts, firsts[1:], strict=False))
+        k, n = parts.column("k").slice(0, 1), [pc.sum(parts.column("n")).as_py()]
+        return pa.table({"k": k, "n": n, "first": [min(firsts)], "last": [max(lasts)]})
+
+    with conf(spark, "spark.skewkit.groupRows", "150"):
+        groups = skewkit.skew_groupby(facts, "k", strategy="wrap", partitions=4)
+        ours = groups.applyInArrow(
+            first_and_last, "k bigint, n bigint, first bigint, last bigint", merge=merged, order_by=order
+        )
+        plain = facts.groupBy("k").agg(F.count("*").alias("n"), F.min("v").alias("first"), F.max("v").alias("last"))
+        assert_same_rows(ours, plain)
+    text = skewkit.explain(ours)
+    assert (HERE in text) if order is None else re.search(r"cut along v: .* into [2-9]", text), text
+
+
+@pytest.mark.parametrize("what", ["function", "aggregate"])
+def test_what_may_differ_the_second_time_is_not_cut_where_exchanges_are_not_shared(spark, facts, what):
+    """Cold and hot rows would be of two readings of the limit, and rows be lost or there twice."""
+    some = facts.limit(1000)
+    with conf(spark, "spark.sql.exchange.reuse", "false"):
+        for df in (some, facts):
+            groups = skewkit.skew_groupby(df, "k", strategy="wrap", partitions=4)
+            ours = (
+                groups.applyInPandas(totals, TOTALS, merge=add_up)
+                if what == "function"
+                else groups.agg(F.collect_list("v").alias("vs"))
+            )
+            said = (
+                "native: cold and hot rows would be of two readings, as spark.sql.exchange.reuse is off, and the frame"
+            )
+            assert (said in skewkit.explain(ours)) == (df is some), skewkit.explain(ours)
+        assert ours.count() == facts.select("k").distinct().count()
 
 
 def test_a_function_that_fills_its_globals_can_still_be_sent_to_workers(spark, skewed):

@@ -9,7 +9,7 @@ from pyspark.sql import functions as F
 
 from skewkit import explain, skew_groupby
 from skewkit.spark.compat import VERSION
-from skewkit.spark.splits import COMBINED, DISTINCT, SPLITS, WHOLE
+from skewkit.spark.splits import _LONG_SUM, COMBINED, DISTINCT, SPLITS, WHOLE
 from skewkit.testing import assert_same_rows
 from tests.helpers import conf
 
@@ -251,6 +251,40 @@ def check(df, exprs):
     ours = skew_groupby(df, "k", strategy="wrap", partitions=3).agg(*exprs, F.collect_list("u").alias("us"))
     assert "strategy   wrap" in explain(ours), explain(ours)
     assert assert_same_rows(ours.drop("us"), plain) == 17
+
+
+CUT = (
+    "count(v)", "count_if(b)", "regr_count(v, v)", "sum(i)", "sum(v)", "avg(i)", "min(s)", "max(s)", "bool_and(b)",
+    "bool_or(b)", "bit_xor(v)", "collect_list(v)", "collect_set(v)", "listagg(s, ',')", "mode(v, true)", "median(v)",
+    "percentile(v, 0.3)",
+)  # fmt: skip
+
+
+def test_functions_that_have_partials_are_cut(spark):
+    """A row of the table that has become plain Spark's would give the right rows, too."""
+    df = spark.range(90).selectExpr("id % 2 AS k", "id AS v", "int(id) AS i", "string(id) AS s", "id > 9 AS b")
+    for text in CUT:
+        said = explain(skew_groupby(df, "k", strategy="wrap", partitions=3).agg(F.expr(text)))
+        assert "strategy   wrap" in said, said
+        assert "as plain Spark does it" not in said, said
+        assert f"{text.partition('(')[0]} in " in said, said
+
+
+@pytest.mark.parametrize(
+    ("value", "rows"),
+    [(-1, 9), (1, 9), (-(1 << 31), 9), ((1 << 31) - 1, 9), (1 << 31, 9), (-(1 << 63), 1), ((1 << 63) - 1, 1)],
+)
+def test_halves_of_small_numbers_are_no_larger_than_their_sum(spark, value, rows):
+    """Else 2^31 rows of -1 would exceed a bigint by their lower halves."""
+    high, low = _LONG_SUM.partials
+    halves = (
+        spark.range(rows)
+        .select(F.lit(value).cast("bigint").alias("v"))
+        .agg(high(F.col("v")).alias("h"), low(F.col("v")).alias("l"))
+    )
+    row = halves.select("h", "l", _LONG_SUM.finish(F.col("h"), F.col("l")).alias("total")).first()
+    assert row.total == row.h * (1 << 32) + row.l == rows * value
+    assert abs(row.l) <= rows * min(abs(value), 1 << 31)
 
 
 # On Connect a call is read in another way, but all functions alike, so every sixth row will do.
