@@ -327,3 +327,15 @@ def test_nothing_outlives_a_call(spark, df):
     assert {row["key"]: row["value"] for row in spark.sql("SET").collect()} == before
     assert [table.name for table in spark.catalog.listTables()] == tables
     assert df.columns == columns
+
+
+@pytest.mark.connect
+def test_streams_are_refused_on_both_kinds_of_session(spark):
+    stream = spark.readStream.format("rate").load()
+    for call in (
+        lambda: skewkit.skew_groupby(stream, "value"),
+        lambda: skewkit.skew_window(stream, "value", "timestamp"),
+        lambda: skewkit.skew_join(stream, spark.range(9).withColumnRenamed("id", "value"), "value"),
+    ):
+        with pytest.raises(UnsupportedError, match="foreachBatch"):
+            call()

@@ -451,6 +451,29 @@ def test_nulls_and_nans_of_one_hash_are_merged_apart(spark):
     assert sorted(row.n for row in ours.collect()) == [667, 1333]
 
 
+def test_whole_groups_are_placed_largest_first(spark):
+    """Six groups on three partitions: by their hashes some would meet, and one partition have up to 160 rows."""
+    sizes_of = {"a": 60, "b": 50, "c": 40, "d": 40, "e": 50, "f": 60}
+    df = spark.createDataFrame([(key, v) for key, n in sizes_of.items() for v in range(n)], "k string, v bigint")
+
+    def where(key, frame):
+        from pyspark import TaskContext
+
+        return pd.DataFrame({"k": [key[0]], "task": [TaskContext.get().partitionId()], "n": [len(frame)]})
+
+    def where_in_arrow(key, table):
+        from pyspark import TaskContext
+
+        return pa.table({"k": [key[0].as_py()], "task": [TaskContext.get().partitionId()], "n": [table.num_rows]})
+
+    for name, func in (("applyInPandas", where), ("applyInArrow", where_in_arrow)):
+        groups = skewkit.skew_groupby(df, "k", strategy="dkg", partitions=3)
+        rows = getattr(groups, name)(func, "k string, task bigint, n bigint").collect()
+        assert {row.k: row.n for row in rows} == sizes_of
+        loads = {task: sum(row.n for row in rows if row.task == task) for task in {row.task for row in rows}}
+        assert sorted(loads.values()) == [100, 100, 100], rows
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_keys_of_one_hash_that_pandas_shows_alike_are_merged_apart(spark, kind):
     """Nulls within a key have no hash either, and within an array of doubles pandas has NaN for them."""

@@ -520,3 +520,11 @@ def test_random_keys_are_drawn_once(spark):
     key = F.expr("if(rand() < 0.6, 0, 1 + int(rand() * 50))")
     ours = skewkit.skew_window(df, key, "id", strategy="split", partitions=4).select(rn=F.row_number())
     assert ours.count() == ours.select("id").distinct().count() == 4000
+
+
+@pytest.mark.connect
+def test_level_partitions_are_left_to_plain_spark(spark):
+    df = spark.range(8_000).selectExpr("id % 1000 AS k", "id AS v")
+    check(df, ["k"], ["v"], {"rn": F.row_number()}, strategy="auto", is_split=False)
+    hot = df.selectExpr("if(v % 10 < 6, 0, k) AS k", "v")
+    check(hot, ["k"], ["v"], {"rn": F.row_number()}, strategy="auto")
