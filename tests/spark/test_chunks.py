@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from skewkit.spark.chunks import Chunking, on_chunks
-from skewkit.spark.workers import on_parts
+from skewkit.spark.workers import on_parts, same
 
 HOW = Chunking(width=2, keys=(0,), heavy=2, most_rows=7, most_bytes=1 << 20, out=("group", "place", "number", "packed"))
 ORDERED = replace(HOW, block=3, tie=4)
@@ -117,8 +117,10 @@ def test_nothing_of_a_sub_group_is_held_beside_its_frame(how):
     assert max(held) < 30 * wide, "a batch and what is made of the next, not the 90 rows or more of a sub-group"
 
 
-def packed(key, value, *, null):
-    return pickle.dumps(((null,), (key,), pd.DataFrame({"v": [] if value is None else [value]})))
+def packed(key, value):
+    """Return a partial result as `on_chunks` packs it; in pandas a null of doubles is a NaN, as is a NaN."""
+    shown = float("nan") if key is None else key
+    return pickle.dumps(((same(key),), (shown,), pd.DataFrame({"v": [] if value is None else [value]})))
 
 
 def test_merge_sees_parts_in_order_and_keys_apart():
@@ -128,7 +130,7 @@ def test_merge_sees_parts_in_order_and_keys_apart():
         {
             "place": [place for place, *_ in parts],
             "number": [number for _, number, *_ in parts],
-            "packed": [packed(nan if key is None else key, value, null=key is None) for _, _, key, value in parts],
+            "packed": [packed(key, value) for _, _, key, value in parts],
         }
     )
     seen = []
@@ -138,11 +140,11 @@ def test_merge_sees_parts_in_order_and_keys_apart():
         return rows.iloc[:1]
 
     merged = on_parts(merge, ("place", "number"), "packed")(frame)
-    assert seen == [("1.0", [1, 2, 3]), ("nan", [9]), ("nan", [8])]  # in pandas a null of doubles is a NaN
+    assert seen == [("1.0", [1, 2, 3]), ("nan", [9]), ("nan", [8])]
     assert merged["v"].tolist() == [1, 9, 8]
 
 
 def test_what_is_no_frame_is_told():
-    frame = pd.DataFrame({"place": [0], "number": [0], "packed": [pickle.dumps(((False,), (1,), [3]))]})
+    frame = pd.DataFrame({"place": [0], "number": [0], "packed": [pickle.dumps(((1,), (1,), [3]))]})
     with pytest.raises(TypeError, match="returned list; expected a pandas DataFrame"):
         on_parts(lambda rows: rows, ("place", "number"), "packed")(frame)
