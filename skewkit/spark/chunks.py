@@ -71,7 +71,7 @@ class _Held:
         """Return all rows in one table, and keep nothing of them: what waits here would be held twice."""
         import pyarrow as pa
 
-        table = pa.Table.from_batches(self.batches).combine_chunks()
+        table = pa.Table.from_batches(self.batches)
         self.clear()
         return table
 
@@ -254,10 +254,21 @@ def _key_in_pandas(table: Table, how: Chunking) -> tuple[Any, ...]:
 
 
 def _in_pandas(table: Table, how: Chunking) -> Any:
-    """Return columns as Spark's own group functions get them."""
+    """Return columns as Spark's own group functions get them: arrays that may be written to.
+
+    Columns of one type make one block, as there. Of several types, each stays an array of its own: to copy the
+    references of texts into a block took a fifth of a worker's time.
+    """
     import pandas as pd
 
-    return pd.concat(_series(table, how), axis=1).set_axis(table.column_names, axis=1)
+    series = _series(table, how)
+    if len({each.dtype for each in series}) == 1:
+        frame = pd.concat(series, axis=1)
+    else:
+        own = [each if each.dtype == object else each.copy() for each in series]
+        frame = pd.DataFrame(dict(enumerate(own)), copy=False)
+    frame.columns = table.column_names
+    return frame
 
 
 def _series(table: Table, how: Chunking) -> list[Any]:
