@@ -108,8 +108,8 @@ class HotKeys:
 
     @property
     def unit(self) -> float:
-        """The mean weight of a message; 1 where nothing weighs anything."""
-        return self._weight / self._messages if self._weight > 0.0 else 1.0
+        """The mean weight of a message; 1 where that is 0, in floats at least."""
+        return (self._weight / self._messages if self._weight > 0.0 else 1.0) or 1.0
 
     def _degree(self, hashed: int) -> int:
         if self._rule == "all":
@@ -190,7 +190,8 @@ class HotKeys:
         lows, highs, totals = count(hashes, weights, table)
         tops = np.maximum.accumulate(np.append(self._top, highs))[1:]
         sums = np.add.accumulate(np.append(self._weight, weights))[1:]
-        units = np.where(sums > 0.0, sums / (self._messages + np.arange(1, hashes.size + 1)), 1.0)
+        units = sums / (self._messages + np.arange(1, hashes.size + 1))
+        units[units == 0.0] = 1.0
         self._top, self._weight = float(tops[-1]), float(sums[-1])
         self._messages += hashes.size
         if self._margin is None:

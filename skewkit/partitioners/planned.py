@@ -154,7 +154,8 @@ class Planned(Partitioner):
         distinct, sums = _add_up(hashes, weights)
         self._seen += _per_bucket(distinct, sums, self._seen.size)
         order = np.argsort(-sums, kind="stable")
-        self._sketch.add_many(distinct[order], sums[order])
+        for key, weight in zip(distinct[order].tolist(), sums[order].tolist(), strict=True):
+            self._sketch.add_sum(key, weight)
 
     def _replan_if_due(self) -> None:
         if self.alone <= 0:

@@ -152,8 +152,7 @@ PAPER = Paper(
         "The difference Delta that an instance reports includes the time it had nothing to do. Without it "
         "(`idle=False`) an instance that was idle looks less loaded than it is, and POSG is slower than "
         "Round-Robin above 100 % provisioning.",
-        "The hash functions, 2-universal in the paper, are of another family of that kind: Thorup's "
-        "multiply-add-shift.",
+        "The hash functions, 2-universal in the paper, are draws of a seeded 64-bit mixer.",
         "The matrices have log2(1 / delta) rows, rounded up, and e / epsilon columns, rounded, as in the "
         "examples of the paper (4 by 54, 2 by 4).",
         "A key that was never seen may have a cell with F = 0, of which the paper says nothing: it gets "

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from skewkit.errors import ArgumentError, ArgumentTypeError, UnsupportedError, nearest
-from skewkit.hashing.keys import Keys
+from skewkit.hashing.keys import Keys, hash_keys
 from skewkit.partitioners import PARTITIONERS, Partitioner
 from skewkit.partitioners.base import weights_of
 from skewkit.partitioners.capacities import checked_capacities
@@ -124,11 +124,12 @@ def replay(
 def _work(service_times: float | Numbers | Mapping[Any, float], keys: Keys) -> Any:
     """Return the service time of every message."""
     if isinstance(service_times, Mapping):
-        listed = keys.tolist() if isinstance(keys, np.ndarray) else keys
-        missing = [key for key in listed if key not in service_times]
-        if missing:
-            raise ArgumentError(f"service_times has no time for the key {missing[0]!r}; expected one for every key")
-        return [service_times[key] for key in listed]
+        known = dict(zip(hash_keys(list(service_times)).tolist(), service_times.values(), strict=True))
+        hashes = hash_keys(keys).tolist()
+        missing = next((at for at, hashed in enumerate(hashes) if hashed not in known), None)
+        if missing is not None:
+            raise ArgumentError(f"service_times has no time for the key {keys[missing]!r}; expected one for every key")
+        return [known[hashed] for hashed in hashes]
     return np.full(len(keys), service_times) if np.ndim(service_times) == 0 else service_times
 
 

@@ -144,7 +144,7 @@ def keys_and_weights(
     ([3, 4], array([1., 2.]))
     """
     listed = keys.tolist() if isinstance(keys, np.ndarray) else keys
-    if not isinstance(listed, Sequence):
+    if not isinstance(listed, Sequence) or isinstance(listed, str | bytes | bytearray):
         raise ArgumentTypeError(f"keys is {keys!r}; expected a sequence or an array of keys")
     checked = None if weights is None else non_negative("weights", weights, high=HEAVIEST)
     if checked is not None and checked.size != len(listed):

@@ -11,6 +11,7 @@ from typing import Any, Generic, Protocol, TypeVar
 
 import numpy.typing as npt
 
+from skewkit.errors import ArgumentTypeError
 from skewkit.sketch.checks import keys_and_weights, real_number, whole_number
 
 
@@ -55,6 +56,7 @@ class Decayed(Generic[S]):
 
     Raises:
         ArgumentError: `epoch` is below 1, or `alpha` is outside 0..1.
+        ArgumentTypeError: `sketch` is no sketch.
 
     >>> from skewkit.sketch import SpaceSaving
     >>> recent = Decayed(SpaceSaving(10), epoch=4, alpha=0.5)
@@ -64,6 +66,8 @@ class Decayed(Generic[S]):
     """
 
     def __init__(self, sketch: S, epoch: int = 1000, alpha: float = 0.2) -> None:
+        if not all(callable(getattr(sketch, name, None)) for name in ("add", "add_many", "scale")):
+            raise ArgumentTypeError(f"sketch is {sketch!r}; expected a SpaceSaving or a CountMin")
         self.sketch = sketch
         self.epoch = whole_number("epoch", epoch)
         self.alpha = real_number("alpha", alpha, high=1.0)

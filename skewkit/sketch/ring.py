@@ -102,26 +102,42 @@ class HashRing:
         return (found % len(self.places)).astype(np.int64)
 
     def owner(self, hashed: int) -> int:
-        """Return the worker of a key by its 64-bit hash."""
-        return self.owners[self.start(hashed)]
+        """Return the worker of a key by its 64-bit hash.
+
+        Raises:
+            ArgumentError: the hash is not in 0..2**64-1.
+            ArgumentTypeError: it is no whole number.
+        """
+        return self.owners[self.start(_hash(hashed))]
 
     def walk(self, hashed: int, count: int) -> list[int]:
         """Return the first `count` different workers that a key meets clockwise (all of them, if there are fewer).
 
         * `walk(hashed, c)` begins `walk(hashed, c + 1)`, and its first worker is the owner.
 
+        Raises:
+            ArgumentError: the hash is not in 0..2**64-1, or `count` is below 1.
+            ArgumentTypeError: one of them is no whole number.
+
         >>> ring = HashRing(3, points=10)
         >>> ring.walk(7, 2) == ring.walk(7, 3)[:2], sorted(ring.walk(7, 9))
         (True, [0, 1, 2])
         """
-        owners, count = self.owners, min(count, len(self.workers))
-        at = self.start(hashed)
+        owners, count = self.owners, min(whole_number("count", count), len(self.workers))
+        at = self.start(_hash(hashed))
         met: list[int] = []
         while len(met) < count:
             if owners[at] not in met:
                 met.append(owners[at])
             at = (at + 1) % len(owners)
         return met
+
+
+def _hash(hashed: int) -> int:
+    number = whole_number("hashed", hashed, least=0)
+    if number >> 64:
+        raise ArgumentError(f"hashed is {hashed}; expected a hash of 64 bits, as hash_key returns it")
+    return number
 
 
 def _checked(worker: int) -> int:

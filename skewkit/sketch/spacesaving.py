@@ -11,10 +11,29 @@ from collections.abc import Hashable, Iterator, Sequence
 from heapq import heapify, heappush, heapreplace
 from typing import Any, NamedTuple
 
+import numpy as np
 import numpy.typing as npt
 
 from skewkit.errors import ArgumentError, ArgumentTypeError, KeyTypeError
 from skewkit.sketch.checks import HEAVIEST, keys_and_weights, real_number, whole_number
+
+
+class _NaN(float):
+    """Not a number, as a key: the same one again after pickling."""
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _NaN)
+
+    def __hash__(self) -> int:
+        return 0x7FF8
+
+
+_NAN = _NaN("nan")
+
+
+def _one(key: Hashable) -> Hashable:
+    """Return a key as the dicts hold it."""
+    return _NAN if isinstance(key, float | np.floating) and key != key else key
 
 
 class Counter(NamedTuple):
@@ -35,6 +54,7 @@ class SpaceSaving:
     * `merge` and `scale`, in any order and number, keep all of this.
     * An update takes O(log counters) amortised: keys live in a dict, and a heap orders them by what they
       had when the heap last looked, which can only be too low.
+    * Keys are equal as for a dict, and every NaN is the same key, as in Spark.
     * Deterministic: of the keys with the least count, the one that was taken in first gives way.
 
     Args:
@@ -72,13 +92,20 @@ class SpaceSaving:
             KeyTypeError: `key` cannot be hashed.
         """
         try:
-            fine = 0.0 <= weight <= HEAVIEST
-        except TypeError as error:
-            raise ArgumentTypeError(f"weight is {weight!r}; expected a number") from error
+            fine = 0.0 <= weight <= HEAVIEST and weight is not True and weight is not False
+        except (TypeError, ValueError):
+            fine = False
         if not fine:
-            raise ArgumentError(f"weight is {weight!r}; expected a number from 0 to {HEAVIEST:g}")
+            real_number("weight", weight, high=HEAVIEST)
+        return self.add_sum(key, weight)
+
+    def add_sum(self, key: Hashable, weight: float) -> float:
+        """Do what `add` does, for a sum of checked weights, which may be more than one message may weigh."""
         try:
             count = self._high.get(key)
+            if count is None and isinstance(key, float | np.floating) and key != key:
+                key = _NAN
+                count = self._high.get(key)
         except TypeError as error:
             raise _unhashable(key) from error
         if count is not None:
@@ -132,14 +159,14 @@ class SpaceSaving:
     def low(self, key: Hashable) -> float:
         """Return a lower bound of the weight of `key`: 0 where it is not tracked."""
         try:
-            return self._high.get(key, 0.0) - self._error.get(key, 0.0)
+            return self._high.get(_one(key), 0.0) - self._error.get(_one(key), 0.0)
         except TypeError as error:
             raise _unhashable(key) from error
 
     def high(self, key: Hashable) -> float:
         """Return an upper bound of the weight of `key`: the floor where it is not tracked."""
         try:
-            return self._high.get(key, self.floor)
+            return self._high.get(_one(key), self.floor)
         except TypeError as error:
             raise _unhashable(key) from error
 

@@ -351,3 +351,10 @@ def test_a_worker_that_comes_back_is_not_flooded():
     stream = streams.zipf(20_000, 2000, 1.4, seed=2)
     trace = replay(stream, "fish", workers=4, events=[RemoveWorker(2000.0, 0), AddWorker(18_000.0, worker=0)])
     np.testing.assert_allclose(np.bincount(trace.routes[18_000:], minlength=4), 500, rtol=0.02)
+
+
+def test_weights_whose_mean_is_zero_as_a_float():
+    one_by_one, bulk = (PARTITIONERS["fish"](workers=4, margin=2.0) for _ in range(2))
+    stream, amounts = ["a", "b", "b", "a"] * 600, [5e-324, 0.0, 0.0, 5e-324] * 600
+    routes = [one_by_one.route(key, amount) for key, amount in zip(stream, amounts, strict=True)]
+    assert bulk.route_many(stream, amounts).tolist() == routes

@@ -107,6 +107,18 @@ def test_the_unit_of_the_weights_does_not_matter(name, stream, amounts, workers,
 
 
 @every_scheme
+def test_sums_of_the_heaviest_messages_are_counted(name):
+    """Also where messages are counted in blocks, whose sums weigh more than one message may."""
+    stream, amounts = ["a", "a", "b"] * 6000, [1e300] * 18_000
+    p, one_by_one = make(name, 3), make(name, 3)
+    assert p.route_many(stream, amounts).size == 18_000
+    assert p.loads.sum() == pytest.approx(1.8e304)
+    for key, amount in zip(stream[:300], amounts, strict=False):
+        one_by_one.route(key, amount)
+    assert one_by_one.loads.sum() == pytest.approx(3e302)
+
+
+@every_scheme
 @some
 @given(stream=keys, amounts=weights, workers=worker_counts)
 def test_a_key_reaches_at_most_choices_workers_between_two_plans(name, stream, amounts, workers):

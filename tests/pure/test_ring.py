@@ -98,10 +98,18 @@ def test_a_ring_refuses_nonsense():
         lambda: ring.add(1),
         lambda: ring.remove(2),
         lambda: HashRing([3]).remove(3),
+        lambda: ring.owner(1 << 64),
+        lambda: ring.owner(-1),
+        lambda: ring.walk(5, 0),
     ):
         with pytest.raises(ArgumentError):
             call()
-    for wrong in (lambda: HashRing(2.5), lambda: HashRing(2, seed="x")):
+    for wrong in (
+        lambda: HashRing(2.5),
+        lambda: HashRing(2, seed="x"),
+        lambda: ring.owner("a"),
+        lambda: ring.walk(1, "a"),
+    ):
         with pytest.raises(ArgumentTypeError):
             wrong()
     assert HashRing(2, seed=-1).places != ring.places

@@ -1,5 +1,6 @@
 """The simulator: traces, queues, sources, and streams."""
 
+import math
 import itertools
 
 import numpy as np
@@ -7,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from skewkit.errors import ArgumentError, ArgumentTypeError, UnsupportedError
+from skewkit.errors import ArgumentError, ArgumentTypeError, KeyTypeError, UnsupportedError
 from skewkit.partitioners import PARTITIONERS, Partitioner
 from skewkit.simulator import Trace, replay, streams
 
@@ -213,6 +214,15 @@ def test_replay_refuses_nonsense(arguments, match):
     given = {"partitioner": "key", "workers": 2, **arguments}
     with pytest.raises(ArgumentError, match=match):
         replay(["a", "b", "c"], **given)
+
+
+def test_service_times_by_key_follow_the_keys_as_they_are_hashed():
+    trace = replay(np.array([math.nan, 1.0]), "key", workers=2, service_times={float("nan"): 3.0, 1: 2.0})
+    assert trace.services.tolist() == [3.0, 2.0]
+    with pytest.raises(ArgumentError, match="no time for the key 'c'"):
+        replay(["a", "c"], "key", workers=2, service_times={"a": 1.0, "b": 1.0})
+    with pytest.raises(KeyTypeError):
+        replay([[1]], "key", workers=2, service_times={1: 1.0})
 
 
 def test_replay_refuses_what_is_not_there():

@@ -309,3 +309,33 @@ def test_sketches_refuse_nonsense():
     ):
         with pytest.raises(ArgumentTypeError):
             make()
+
+
+def test_every_nan_is_one_key():
+    sketch = SpaceSaving(10)
+    sketch.add_many(np.array([math.nan] * 5 + [1.0]))
+    other = SpaceSaving(10)
+    other.add(float("nan"), 2.0)
+    other.add(np.float32("nan"))
+    for found in (sketch.merge(other), pickle.loads(pickle.dumps(sketch)).merge(other)):
+        assert len(found) == 2
+        assert found.low(math.nan) == found.high(np.float64("nan")) == 8.0
+        assert math.isnan(found.heavy(0.5)[0].key)
+    decayed = Decayed(SpaceSaving(4), epoch=2, alpha=0.5)
+    decayed.add_many([float("nan")] * 3)
+    assert decayed.high(math.nan) == 2.0
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "match"),
+    [
+        (lambda: Decayed(3), ArgumentTypeError, "sketch is 3"),
+        (lambda: SpaceSaving(2).add("a", np.ones(2)), ArgumentTypeError, "expected a number"),
+        (lambda: SpaceSaving(2).add("a", True), ArgumentTypeError, "weight is True"),
+        (lambda: SpaceSaving(2).add("a", 1e301), ArgumentError, "at most 1e.300"),
+        (lambda: SpaceSaving(5).add_many("abc"), ArgumentTypeError, "sequence or an array"),
+    ],
+)
+def test_what_is_no_sketch_weight_or_stream_is_refused(call, error, match):
+    with pytest.raises(error, match=match):
+        call()
