@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from skewkit.errors import ArgumentError, ArgumentTypeError, KeyTypeError
+from skewkit.errors import ArgumentTypeError, KeyTypeError
 from skewkit.sketch.checks import HEAVIEST, keys_and_weights, real_number, whole_number
 
 

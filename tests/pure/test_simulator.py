@@ -1,7 +1,7 @@
 """The simulator: traces, queues, sources, and streams."""
 
-import math
 import itertools
+import math
 
 import numpy as np
 import pytest
