@@ -34,7 +34,10 @@ def cases(rows: int) -> Iterator[tuple[str, Any, int, int]]:
     for z in (0.8, 1.4, 2.0):
         for sources in (5, 48):
             yield f"zipf {z}", streams.zipf(rows, KEYS, z, seed=1), 100, sources
-    yield "drift 1.4, 10", streams.drifting_zipf(rows, KEYS, 1.4, 10, seed=1), 100, 5
+    for z in (0.8, 1.4, 2.0):
+        for periods in (10, 20):
+            for sources in (5, 48):
+                yield f"drift {z}, {periods}", streams.drifting_zipf(rows, KEYS, z, periods, seed=1), 100, sources
     for name, columns in REAL.items():
         for column in columns if (DATA / f"{name}.parquet").exists() else ():
             for n in (5, 20, 100):

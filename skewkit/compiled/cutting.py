@@ -114,6 +114,25 @@ def tops_of(
 
 
 @compiled
+def _roomy(
+    hashed: np.uint64, fills: Floats, mean: float, rows: Ints, row: np.int64, length: np.int64, tries: int
+) -> np.int64:
+    """Return the first further candidate with less than the mean that is not in the list; -1 if there is none."""
+    at = hashed + _TWICE
+    for _ in range(tries + max(np.int64(0), length - 2)):
+        at += _GOLDEN
+        worker = _candidate(at, np.uint64(fills.size))
+        if fills[worker] < mean:
+            inside = False
+            if row >= 0:
+                for place in range(length):
+                    inside = inside or rows[row, place] == worker
+            if not inside:
+                return worker
+    return np.int64(-1)
+
+
+@compiled
 def route_growing(
     hashes: Hashes,
     weights: Floats,
@@ -134,6 +153,7 @@ def route_growing(
     epsilon: float,
     enough: float,
     cuts: tuple[float, float],
+    tries: int,
 ) -> tuple[int, float]:
     """Route messages from number `begin` on; return where it stopped for want of room, and `headed`.
 
@@ -188,7 +208,12 @@ def route_growing(
                 second = _candidate(hashed + _TWICE, np.uint64(workers))
                 worker = first if fills[first] <= fills[second] else second
         if fills[worker] > mean + limit:
-            emptiest = _least(fills)
+            emptiest = np.int64(-1)
+            if tries > 0:
+                length = np.int64(lengths[row] if row >= 0 else 2)
+                emptiest = _roomy(hashed, fills, mean, lists.rows, row, length, tries)
+            if emptiest < 0:
+                emptiest = _least(fills)
             if fills[emptiest] < fills[worker]:
                 if row < 0:
                     if lists.used[0] == keys.size or width < 3:

@@ -27,6 +27,7 @@ W = TypeVar("W", bound="WrapAround")
 _SEEN = 10.0  # messages (of average weight) that a key must have before it counts as heavy
 _CHANGED = 0.1  # change of a capacity, as a share, from which on a fitted plan is made anew
 _RUNGS = (0.0, 2.5, 2.5, 3.5)  # messages above the mean at which a worker is full; see the class
+_TRIES = 32  # further candidates of a key that are looked at, beside those that it may have already
 _LISTS = 100  # lists per worker from which on a new plan forgets some
 _NEAR = 0.8  # share of the greatest load of W-Choices, above the mean, up to which heavy keys fill their workers
 _LEVEL = 1.25  # times the share of heavy keys that levels the rest: so many level what W-Choices leaves, too
@@ -83,8 +84,10 @@ class WrapAround(Sketched):
       pass those of D-Choices by some percent. A greater `epsilon` saves some of them. (No rule can always have
       both: a key that brings c messages while the mean rises by r needs (c - slack) / r workers at least, slack
       being the room of all workers when it begins, which is little where all are level.)
-    * With s sources the rungs 2.5 and 3.5 are divided by sqrt(s), as what each allows itself adds up at the workers.
-      W-Choices, of which each source is level by itself, may be more level then, and takes more pairs.
+    * With s sources the rungs 2.5 and 3.5 are divided by s, as what each allows itself adds up at the workers. And
+      the worker that joins a list is not the least loaded, which is another one at every source, but the first of
+      the key's further candidates that has less than the mean, so that sources share their workers (32 are looked
+      at, beside those of the list). W-Choices may be more level then, and takes more pairs.
 
     With `capacities` the loads of the workers are as these: in all that was said, a load is divided by the
     worker's capacity (mean 1), and W-Choices, which knows of no capacities, is no measure: top is 0. With `learn`
@@ -143,6 +146,7 @@ class WrapAround(Sketched):
         self._due = self.first  # number of messages at which the next plan is made
         self._rungs = _RUNGS
         self._cuts = enough_to_level(self.workers), _LEVEL * enough_to_level(self.workers)
+        self._tries = 0  # further candidates to look at; none where there is one source
         self._headed = 0.0  # weight of messages of heavy keys
         self._lists = GrownLists()  # of keys that have more than two candidates
         self._known = Capacities(self.capacities, self.workers)
@@ -158,8 +162,9 @@ class WrapAround(Sketched):
         self._planned_for = self._known.relative  # capacities of the plan that was fitted
 
     def _seat(self, source: int, sources: int) -> None:
-        share = sources**-0.5  # what each source allows itself adds up at the workers, though not all at the same ones
-        self._rungs = tuple(share * rung for rung in _RUNGS)
+        poor, alone, of_heavy, of_light = _RUNGS  # what each source allows itself adds up at the workers
+        self._rungs = poor / sources, alone / sources, of_heavy / sources, of_light / sources
+        self._tries = _TRIES if sources > 1 else 0
 
     def fit(self: W, keys: Keys, weights: Sequence[float] | npt.NDArray[Any] | None = None) -> W:
         """Plan from known frequencies, keep that plan, and return self.
@@ -255,6 +260,7 @@ class WrapAround(Sketched):
                 self.epsilon,
                 _SEEN,
                 self._cuts,
+                self._tries,
             )
             if done == hashes.size:
                 break
@@ -294,7 +300,7 @@ class WrapAround(Sketched):
                 one = not heavy and fills[first] <= mean + room
                 worker = first if one or fills[first] <= fills[second] else second
             if fills[worker] > mean + limit:
-                emptiest = self._least.worker()
+                emptiest = self._roomy(hashed, own or (), mean)
                 if fills[emptiest] < fills[worker]:
                     lists.setdefault(hashed, [first] if first == second else [first, second]).append(emptiest)
                     worker = emptiest
@@ -305,6 +311,15 @@ class WrapAround(Sketched):
                 loads[worker] += weight
             routes.append(worker)
         return routes
+
+    def _roomy(self, hashed: int, own: Sequence[int], mean: float) -> int:
+        """Return the worker that joins a key's list: with several sources one that they all look at first."""
+        tries = self._tries and self._tries + max(0, len(own) - 2)
+        for index in range(3, 3 + tries):
+            worker = candidate(hashed, index, self.workers)
+            if self._fills[worker] < mean and worker not in own:
+                return worker
+        return self._least.worker()
 
     def _plan(self) -> None:
         """Forget the lists of keys that the sketch does not track any more, where there are many lists."""
