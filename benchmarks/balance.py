@@ -1,5 +1,6 @@
 """Imbalance and memory of `wrap` beside other schemes: frequencies known or not, drift, sources, capacities."""
 
+import itertools
 import statistics
 from collections.abc import Iterator
 from pathlib import Path
@@ -103,26 +104,29 @@ def capacities(rows: int, runs: int) -> None:
         "w_choices": ("w_choices", {}, False),
         "d_choices": ("d_choices", {}, False),
     }
-    print(f"{rows:,} messages, {KEYS:,} keys, 20 workers with capacities; by how many percent the greatest")
+    print(f"{rows:,} messages, {KEYS:,} keys, workers with capacities; by how many percent the greatest")
     print("load / capacity exceeds the mean, and key-worker pairs; 'fitted' and 'wrap' are given the capacities")
-    print(f"{'capacities':<16}{'stream':<15}" + "".join(f"{way:>16}" for way in ways))
-    for shape, fifth in SPEEDS.items():
-        speeds = np.tile(fifth, 4)
-        for name, stream in (
-            ("zipf 0.8", streams.zipf(rows, KEYS, 0.8, seed=1)),
-            ("zipf 1.4", streams.zipf(rows, KEYS, 1.4, seed=1)),
-            ("drift 1.4, 5", streams.drifting_zipf(rows, KEYS, 1.4, 5, seed=1)),
-        ):
+    print(f"{'capacities':<16}{'stream':<15}{'n':>5}" + "".join(f"{way:>16}" for way in ways))
+    cases = {
+        "zipf 0.8": streams.zipf(rows, KEYS, 0.8, seed=1),
+        "zipf 1.4": streams.zipf(rows, KEYS, 1.4, seed=1),
+        "drift 1.4, 5": streams.drifting_zipf(rows, KEYS, 1.4, 5, seed=1),
+        "drift 1.4, 10": streams.drifting_zipf(rows, KEYS, 1.4, 10, seed=1),
+        "drift 2.0, 10": streams.drifting_zipf(rows, KEYS, 2.0, 10, seed=1),
+    }
+    for (shape, fifth), n in itertools.product(SPEEDS.items(), (20, 100)):
+        speeds = np.tile(fifth, n // 5)
+        for name, stream in cases.items():
             cells = []
             for scheme, options, fitted in ways.values():
                 if scheme == "wrap" and not options:
                     options = {"capacities": speeds}
                 found = []
                 for seed in range(runs):
-                    p = PARTITIONERS[scheme](workers=20, seed=seed, **options)
+                    p = PARTITIONERS[scheme](workers=n, seed=seed, **options)
                     if fitted:
                         p.fit(*np.unique(stream, return_counts=True))
                     found.append(replay(stream, p, service_times=0.95 * speeds.sum(), capacities=speeds))
-                above = 100 * 20 * statistics.median(trace.normalised_imbalance for trace in found)
+                above = 100 * n * statistics.median(trace.normalised_imbalance for trace in found)
                 cells.append(f"{above:>10.2f}{statistics.median(trace.pairs for trace in found):>6.0f}")
-            print(f"{shape:<16}{name:<15}" + "".join(cells), flush=True)
+            print(f"{shape:<16}{name:<15}{n:>5}" + "".join(cells), flush=True)
