@@ -119,7 +119,7 @@ def _roomy(
 ) -> np.int64:
     """Return the first further candidate with less than the mean that is not in the list; -1 if there is none."""
     at = hashed + _TWICE
-    for _ in range(tries + max(np.int64(0), length - 2)):
+    for _ in range(tries + max(np.int64(0), 3 * (length - 2))):
         at += _GOLDEN
         worker = _candidate(at, np.uint64(fills.size))
         if fills[worker] < mean:

@@ -27,7 +27,7 @@ W = TypeVar("W", bound="WrapAround")
 _SEEN = 10.0  # messages (of average weight) that a key must have before it counts as heavy
 _CHANGED = 0.1  # change of a capacity, as a share, from which on a fitted plan is made anew
 _RUNGS = (0.0, 2.5, 2.5, 3.5)  # messages above the mean at which a worker is full; see the class
-_TRIES = 32  # further candidates of a key that are looked at, beside those that it may have already
+_TRIES = 8  # further candidates of a key that are looked at, and 3 more for each worker of its list beyond two
 _LISTS = 100  # lists per worker from which on a new plan forgets some
 _NEAR = 0.8  # share of the greatest load of W-Choices, above the mean, up to which heavy keys fill their workers
 _LEVEL = 1.25  # times the share of heavy keys that levels the rest: so many level what W-Choices leaves, too
@@ -86,8 +86,8 @@ class WrapAround(Sketched):
       being the room of all workers when it begins, which is little where all are level.)
     * With s sources the rungs 2.5 and 3.5 are divided by s, as what each allows itself adds up at the workers. And
       the worker that joins a list is not the least loaded, which is another one at every source, but the first of
-      the key's further candidates that has less than the mean, so that sources share their workers (32 are looked
-      at, beside those of the list). W-Choices may be more level then, and takes more pairs.
+      the key's further candidates that has less than the mean, so that sources share their workers (8 are looked
+      at, and 3 more for each that the list has beyond two). W-Choices may be more level then, and takes more pairs.
 
     With `capacities` the loads of the workers are as these: in all that was said, a load is divided by the
     worker's capacity (mean 1), and W-Choices, which knows of no capacities, is no measure: top is 0. With `learn`
@@ -314,7 +314,7 @@ class WrapAround(Sketched):
 
     def _roomy(self, hashed: int, own: Sequence[int], mean: float) -> int:
         """Return the worker that joins a key's list: with several sources one that they all look at first."""
-        tries = self._tries and self._tries + max(0, len(own) - 2)
+        tries = self._tries and self._tries + max(0, 3 * (len(own) - 2))
         for index in range(3, 3 + tries):
             worker = candidate(hashed, index, self.workers)
             if self._fills[worker] < mean and worker not in own:

@@ -153,11 +153,13 @@ PAPER = Paper(
     remarks="One source unless said otherwise; medians of 10 draws of the hash functions (3, in full 5, "
     "with capacities). Extra pairs are key-worker pairs beyond one per "
     "key. `python -m benchmarks balance` prints over 100 more lines (1 M messages; 5 to 1,000 workers, drift,"
-    " several sources, capacities) and stars those that miss the aim, give or take two messages: with one "
-    "source none by imbalance; with several, whose allowances add up, some (48 sources at z = 0.8: 36 "
-    "messages above the mean, where W-Choices has 20 and D-Choices 163); by pairs 5 sources at z = 0.8 (2 % "
-    "more), git changes at 5 and 20 workers (up to 7 % more) and the fastest drifts at z = 2 and 1,000 "
-    "workers (up to 18 %). There being level has its price: while the mean rises by 50 messages, 30,400 of "
+    " several sources, capacities) and stars those that miss the aim, give or take two messages. By imbalance: "
+    "with one source none; with several, which are level each by itself, some, by one message per source at most "
+    "(48 sources at z = 0.8: 38 messages above the mean, where W-Choices has 20 and D-Choices 163). By pairs: "
+    "5 sources with drift (up to 2.3 % more) or at z = 0.8 (0.6 %), git changes at 5 and 20 workers (up to 5.1 %), "
+    "drift at z = 1.4 and 2 on unequal workers (up to 7.8 % told of the capacities, 8.3 % learning them; D-Choices is 80 "
+    "to 176 % above the mean there, `wrap` 0.9 and 7.5 % at most) and the fastest drifts at z = 2 and 1,000 workers (up to 17.4 %). There being level has its price: "
+    "while the mean rises by 50 messages, 30,400 of "
     "one key come; a scheme that never runs more than 4.5 above the mean, as W-Choices does not, needs 518 "
     "workers for them at least. `wrap` takes 580, D-Choices 170, and is 140 messages above the mean.",
     departures=(
