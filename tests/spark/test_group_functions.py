@@ -127,6 +127,27 @@ def test_functions_see_what_spark_shows_them(spark):
     assert_same_rows(ours, df.groupBy("k").applyInPandas(shown, "seen string"))
 
 
+@pytest.mark.parametrize("columns", [["id v", "id w"], ["id v", "double(id) w", "string(id) s", "int(id) t"]])
+def test_functions_may_write_into_their_frame(spark, columns):
+    """As into that of plain Spark, whose columns of one type are one array."""
+    df = spark.range(6, numPartitions=1).selectExpr("bigint(0) k", *columns)
+
+    def written(frame):
+        frame.iloc[0, 1] = 70
+        frame["w"].array[1] = 71
+        frame.loc[frame.index[2], frame.columns[-1]] = 72
+        if len(set(frame.dtypes)) == 1:
+            frame.values[3, 2] = 73
+        frame["w"] += 1
+        return pd.DataFrame({"seen": [repr(frame.to_dict("list"))]})
+
+    ours = skewkit.skew_groupby(df, "k", strategy="wrap", partitions=1).applyInPandas(
+        written, "seen string", merge=lambda parts: parts
+    )
+    assert HERE in skewkit.explain(ours)
+    assert_same_rows(ours, df.groupBy("k").applyInPandas(written, "seen string"))
+
+
 def sizes(frame):
     return pd.DataFrame({"k": frame["k"].iloc[:1], "sizes": [[len(frame)]]})
 
