@@ -50,6 +50,7 @@ CASES = {
         r"write list\(heavy\)",
     ),
     "variant key": (lambda df: skewkit.skew_join(df, df, "j"), KeyTypeError, "variant"),
+    "groups by a variant": (lambda df: skewkit.skew_groupby(df, "j"), KeyTypeError, "variant"),
     "unknown how": (lambda df: skewkit.skew_join(df, df, "k", "lefft"), ArgumentError, "did you mean 'left'"),
     "cross join": (lambda df: skewkit.skew_join(df, df, "k", "cross"), UnsupportedError, "crossJoin"),
     "empty on": (lambda df: skewkit.skew_join(df, df, []), ArgumentError, "at least one key"),

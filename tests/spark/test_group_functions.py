@@ -337,6 +337,22 @@ def test_cogroups_of_named_keys_add_no_exchange(facts, hint):
     assert explained(ours, "FORMATTED").count("Exchange (") == 2, "one for each side"
 
 
+@pytest.mark.parametrize("native", ["left", "right"])
+def test_cogroups_of_which_one_side_is_native_are_plain_sparks(facts, native):
+    left, right = (
+        skewkit.skew_groupby(facts, "k", partitions=4, strategy="native" if native == side else "auto")
+        for side in ("left", "right")
+    )
+
+    def both(left, right):
+        return pd.DataFrame({"k": left["k"].iloc[:1], "n": [len(left) * len(right)]})
+
+    ours = left.cogroup(right).applyInPandas(both, "k bigint, n int")
+    grouped = facts.groupBy("k")
+    assert_same_rows(ours, grouped.cogroup(grouped).applyInPandas(both, "k bigint, n int"))
+    assert "strategy   native" in skewkit.explain(ours)
+
+
 DATA = Path(__file__).parents[3] / "shared" / "data"
 
 
