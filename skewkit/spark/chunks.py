@@ -12,7 +12,7 @@ import re
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from pyspark import cloudpickle
 
@@ -24,12 +24,22 @@ Batch = Any  # pyarrow.RecordBatch
 Table = Any  # pyarrow.Table
 
 
+class KnownColumn(NamedTuple):
+    """A text column of the key, whose values follow from the heavy index; its position among all columns."""
+
+    position: int
+    name: str
+    texts: tuple[str, ...]
+
+
 @dataclass(frozen=True)
 class Chunking:
     """How rows become sub-groups: positions of the helper columns, names of what is returned, and how much is enough.
 
     With `tie` and `block` the rows come sorted by `heavy`, `block` and an order: `tie` is the same for rows that are
     equal in the order, which stay in one sub-group, and `block` is the range of the order.
+
+    Rows come without the columns that are `known`, in the order of their positions: they are put back here.
     """
 
     width: int
@@ -42,6 +52,7 @@ class Chunking:
     extension_ints: bool = False
     tie: int | None = None
     block: int | None = None
+    known: tuple[KnownColumn, ...] = ()
 
 
 @dataclass
@@ -115,7 +126,8 @@ def _release() -> None:
 def _as_read(batches: Iterator[Batch], how: Chunking) -> Iterator[Table]:
     """Return sub-groups of rows that come in any order; the largest leaves where too much is held back."""
     held: dict[Any, _Held] = {}
-    for key, rows in (piece for batch in batches for piece in _by_value(batch, how.heavy, how)):
+    sent = how.heavy - len(how.known)
+    for key, rows in (piece for batch in batches for piece in _by_value(batch, sent, how)):
         own = held.setdefault(key, _Held())
         if own.rows and (own.rows + rows.num_rows > how.most_rows or own.size + rows.nbytes > how.most_bytes):
             yield own.taken()
@@ -183,9 +195,22 @@ def _by_value(batch: Batch, position: int, how: Chunking) -> Iterator[tuple[Any,
     found = pc.unique(column).to_pylist()
     for value in found:
         rows = batch.filter(pc.equal(column, value)) if len(found) > 1 else batch
+        if how.known:
+            rows = _put_back(rows, value, how)
         for start in range(0, rows.num_rows, how.most_rows):
             for piece in _halved(rows.slice(start, how.most_rows), how.most_bytes):
                 yield value, piece
+
+
+def _put_back(rows: Batch, heavy: int, how: Chunking) -> Batch:
+    """Return rows of a heavy key with the columns that they come without."""
+    import pyarrow as pa
+
+    columns, names = list(rows.columns), list(rows.schema.names)
+    for known in how.known:
+        columns.insert(known.position, pa.repeat(pa.scalar(known.texts[heavy], pa.string()), rows.num_rows))
+        names.insert(known.position, known.name)
+    return pa.RecordBatch.from_arrays(columns, names)
 
 
 def _halved(rows: Batch, most_bytes: int) -> Iterator[Batch]:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import reduce
+from operator import and_
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -12,12 +14,12 @@ from pyspark.sql.types import StructType
 from skewkit.plan.keyplan import KeyPlan
 from skewkit.plan.windowplan import WindowPlan
 from skewkit.spark.blocks import placed as placed_in_blocks
-from skewkit.spark.chunks import Chunking, on_chunks
+from skewkit.spark.chunks import Chunking, KnownColumn, on_chunks
 from skewkit.spark.compat import conf_reader, place
 from skewkit.spark.grouping import Placed, placed
 from skewkit.spark.keys import Keys, Names, quoted
 from skewkit.spark.ordering import OrderBy
-from skewkit.spark.route import with_heavy_index, with_partition
+from skewkit.spark.route import element_or_null, with_heavy_index, with_partition
 from skewkit.spark.selecting import without
 from skewkit.spark.windowcalls import named
 from skewkit.spark.workers import GroupFunction, on_parts, on_whole_cogroups, on_whole_groups
@@ -83,6 +85,7 @@ def apply_in_parts_where_read(
     or, if there is none, are computed in the very tasks that read them, and only partial results are shuffled.
     """
     names, width, over = Names(df), len(df.columns), task
+    known = {} if task.arrow else _known_texts(df, keys, plan)
     if keys.computed:
         # Once: a sliding time window makes several rows of one wherever it is computed.
         df, found = named(df, {f"key{i}": column for i, column in enumerate(keys.columns)}, names)
@@ -90,13 +93,18 @@ def apply_in_parts_where_read(
         over = replace(task, func=on_whole_groups(task.func, width, 0))
     marked = with_heavy_index(df, keys, plan, names)
     heavy = F.col(names("heavy"))
+    if known:
+        # Another key may have the hash of a heavy one: where values are taken from the plan, they are compared.
+        same = [element_or_null(texts, "string", heavy) == F.col(quoted(name)) for name, texts in known.items()]
+        exact = F.when(reduce(and_, same), heavy).otherwise(F.lit(-1))
+        marked = without(marked, names("heavy"), last={names("heavy"): F.when(heavy >= 0, exact).otherwise(F.lit(-1))})
     cold = without(marked.where(heavy < 0), names("hash"), names("heavy"))
     hot = marked.where(heavy >= 0)
     if row_hash is not None:
         hot = place(with_partition(hot, plan, names, row_hash), plan.partitions, F.col(names("partition")))
         hot = without(hot, names("partition"))
     hot = without(hot, names("hash"))
-    parts = _parts(hot, keys, width, names, task)
+    parts = _parts(hot, keys, width, names, task, known)
     return over.over(cold, keys.columns).unionAll(_merged(parts, names, task))
 
 
@@ -127,8 +135,32 @@ def _whole_groups(at: Placed, rows: DataFrame, task: GroupMap) -> DataFrame:
     return task.over(rows, [F.col(at.names("partition")), *at.keys.columns], whole)
 
 
-def _parts(hot: DataFrame, keys: Keys, width: int, names: Names, task: GroupMap) -> DataFrame:
+def _known_texts(df: DataFrame, keys: Keys, plan: KeyPlan) -> dict[str, list[str]]:
+    """Return the columns of the key that need not be sent to Python, with their texts by heavy index.
+
+    Those are columns of texts, which are dear to send, as they are in the frame, where the plan has all values.
+    """
+    if keys.computed or keys.given or keys.padded:
+        return {}
+    found = {}
+    for i, (name, type_) in enumerate(zip(keys.names, keys.types, strict=True)):
+        texts = [heavy.key[i] for heavy in plan.heavy]
+        alike = [column for column in df.columns if column.lower() == name.lower()]
+        if type_ == "string" and name in keys.bare and alike == [name] and all(isinstance(t, str) for t in texts):
+            found[name] = texts
+    return found
+
+
+def _parts(
+    hot: DataFrame,
+    keys: Keys,
+    width: int,
+    names: Names,
+    task: GroupMap,
+    known: Mapping[str, Sequence[str]] | None = None,
+) -> DataFrame:
     """Run the function on bounded sub-groups of the hot rows, where they are; one row for each result."""
+    known = known or {}
     rows, found = named(hot, {f"part{i}": column for i, column in enumerate(keys.columns)}, names)
     columns = rows.columns
     read = conf_reader(hot.sparkSession)
@@ -144,7 +176,9 @@ def _parts(hot: DataFrame, keys: Keys, width: int, names: Names, task: GroupMap)
         extension_ints=(read(_EXTENSION_INTS) or "").lower() == "true",
         tie=columns.index(names("tie")) if ordered else None,
         block=columns.index(names("block")) if ordered else None,
+        known=tuple(sorted(KnownColumn(columns.index(name), name, tuple(texts)) for name, texts in known.items())),
     )
+    rows = without(rows, *known) if known else rows
     types = ("int", "int", "int", "binary")
     schema = ", ".join(f"{quoted(name)} {type_}" for name, type_ in zip(how.out, types, strict=True))
     return rows.mapInArrow(on_chunks(task.func, how), schema)

@@ -4,6 +4,7 @@ import itertools
 import math
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
@@ -15,7 +16,11 @@ from pyspark.sql import functions as F
 import skewkit
 from skewkit.api.groupfunction import check_function
 from skewkit.errors import ArgumentError
+from skewkit.plan.keyplan import key_plan
+from skewkit.plan.load import group_load
 from skewkit.spark.compat import VERSION, explained
+from skewkit.spark.groupmap import GroupMap, apply_in_parts_where_read
+from skewkit.spark.keys import find_keys
 from skewkit.testing import assert_same_rows
 from tests.helpers import conf
 
@@ -146,6 +151,46 @@ def test_functions_may_write_into_their_frame(spark, columns):
     )
     assert HERE in skewkit.explain(ours)
     assert_same_rows(ours, df.groupBy("k").applyInPandas(written, "seen string"))
+
+
+TEXTS = {
+    "texts": "if(id < 60, 'höt', if(id < 90, '', string(id)))",
+    "texts with quotes": """if(id < 60, '"' || chr(39) || chr(92) || chr(10), if(id < 90, '{"a"}', string(id)))""",
+    "nulls among them": "if(id < 60, 'hot', if(id < 90, null, string(id)))",
+    "binary": "binary(if(id < 60, 'hot', string(id)))",
+}
+
+
+@pytest.mark.connect
+@pytest.mark.parametrize("key", TEXTS)
+@pytest.mark.parametrize("place", [0, 2])
+def test_texts_of_hot_keys_are_known_to_the_workers(spark, key, place):
+    columns = ["id v", "string(id) s"]
+    columns.insert(place, f"{TEXTS[key]} k")
+    df = spark.range(200, numPartitions=3).selectExpr(*columns)
+
+    def seen(key, frame):
+        types = list(map(str, frame.dtypes))
+        values = sorted(map(repr, frame.itertuples(index=False)))
+        return pd.DataFrame({"seen": [repr((key, list(frame.columns), types, each)) for each in values]})
+
+    ours = skewkit.skew_groupby(df, "k", strategy="wrap", partitions=3).applyInPandas(
+        seen, "seen string", merge=lambda parts: parts
+    )
+    assert_same_rows(ours, df.groupBy("k").applyInPandas(seen, "seen string"))
+    sent = re.search(r"\(\d+\) MapInArrow[^\n]*\nInput \[\d+\]: \[([^\]]*)\]", explained(ours, "FORMATTED"))
+    assert bool(re.search(r"\bk#", sent.group(1))) == (not key.startswith("texts"))
+
+
+def test_a_key_of_the_hash_of_a_hot_one_is_not_taken_for_it(spark):
+    df = spark.range(200, numPartitions=3).selectExpr("if(id < 120, 'hot', if(id < 190, 'too', string(id))) k", "id v")
+    profile = skewkit.skew_profile(df, "k", partitions=4)
+    hot, too = (next(h for h in profile.heavy if h.key == (name,)) for name in ("hot", "too"))
+    plan = key_plan(group_load(profile), "wrap", 4)
+    plan = replace(plan, heavy=tuple(replace(h, key=too.key) if h.key == hot.key else h for h in plan.heavy))
+    task = GroupMap(totals, df.groupBy("k").applyInPandas(totals, TOTALS).schema, add_up)
+    ours = apply_in_parts_where_read(df, find_keys(df, ["k"]), plan, task, None)
+    assert_same_rows(ours, df.groupBy("k").applyInPandas(totals, TOTALS))
 
 
 def sizes(frame):
