@@ -138,9 +138,11 @@ def _whole_groups(at: Placed, rows: DataFrame, task: GroupMap) -> DataFrame:
 def _known_texts(df: DataFrame, keys: Keys, plan: KeyPlan) -> dict[str, list[str]]:
     """Return the columns of the key that need not be sent to Python, with their texts by heavy index.
 
-    Those are columns of texts, which are dear to send, as they are in the frame, where the plan has all values.
+    Those are columns of texts, which are dear to send, as they are in the frame, where the plan has all values and no
+    null, beside which two keys may have one hash.
     """
-    if keys.computed or keys.given or keys.padded:
+    nulls = any(value is None for heavy in plan.heavy for value in heavy.key)
+    if nulls or keys.computed or keys.given or keys.padded:
         return {}
     found = {}
     for i, (name, type_) in enumerate(zip(keys.names, keys.types, strict=True)):

@@ -186,7 +186,7 @@ def test_a_key_of_the_hash_of_a_hot_one_is_not_taken_for_it(spark):
     df = spark.range(200, numPartitions=3).selectExpr("if(id < 120, 'hot', if(id < 190, 'too', string(id))) k", "id v")
     profile = skewkit.skew_profile(df, "k", partitions=4)
     hot, too = (next(h for h in profile.heavy if h.key == (name,)) for name in ("hot", "too"))
-    plan = key_plan(group_load(profile), "wrap", 4)
+    plan = key_plan(group_load(profile), 4)
     plan = replace(plan, heavy=tuple(replace(h, key=too.key) if h.key == hot.key else h for h in plan.heavy))
     task = GroupMap(totals, df.groupBy("k").applyInPandas(totals, TOTALS).schema, add_up)
     ours = apply_in_parts_where_read(df, find_keys(df, ["k"]), plan, task, None)
