@@ -6,6 +6,7 @@ worker's memory. `python -m benchmarks groups --rows 21676360` is the retail tab
 
 import statistics
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 import pandas as pd
@@ -54,17 +55,19 @@ def grouped(frame: DataFrame, name: str) -> DataFrame:
     return groups.applyInPandas(revenue, SCHEMA, merge=together, order_by="InvoiceDate" if name == "ordered" else None)
 
 
-def main(rows: int = 5_000_000, runs: int = 3) -> None:
-    """Print one line per way; figures are medians over the runs, the memory is the peak, the profile is included.
+def main(rows: int = 5_000_000, runs: int = 3, only: Sequence[str] = NAMES) -> None:
+    """Print one line per way, of all or of `only`; figures are medians over the runs, the memory is the peak.
 
-    A run before them warms up: Spark compiles its code, and Python workers import their libraries. Its wall is printed.
+    The profile is included. A run before them warms up: Spark compiles its code, and Python workers import their libraries. Its wall is printed.
     """
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
         with session(folder) as spark:
             frame, source = lines(spark, folder, rows)
             print(f"{frame.count():,} rows ({source}), {PARTITIONS} partitions, {runs} runs; plain = 1.00")
-        report(measured(folder, runs, NAMES, {}))
+        report(measured(folder, runs, tuple(only), {}))
+        if tuple(only) != NAMES:
+            return
         print(f"\nSpark does not weigh every row that goes to Python ({WEIGHT} = {UNWEIGHED})")
         report(measured(folder, runs, ("plain", "merge"), {WEIGHT: UNWEIGHED}))
 

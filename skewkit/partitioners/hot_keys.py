@@ -109,7 +109,7 @@ class HotKeys:
     @property
     def unit(self) -> float:
         """The mean weight of a message; 1 where that is 0, in floats at least."""
-        return (self._weight / self._messages if self._weight > 0.0 else 1.0) or 1.0
+        return self._weight / max(1, self._messages) or 1.0
 
     def _degree(self, hashed: int) -> int:
         if self._rule == "all":

@@ -54,7 +54,7 @@ class SpaceSaving:
     * `merge` and `scale`, in any order and number, keep all of this.
     * An update takes O(log counters) amortised: keys live in a dict, and a heap orders them by what they
       had when the heap last looked, which can only be too low.
-    * Keys are equal as for a dict, and every NaN is the same key, as in Spark.
+    * Keys are equal as for a dict, and a NaN is the same key as any other, as in Spark.
     * Deterministic: of the keys with the least count, the one that was taken in first gives way.
 
     Args:

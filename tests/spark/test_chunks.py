@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from skewkit.spark import chunks
 from skewkit.spark.chunks import Chunking, on_chunks
 from skewkit.spark.workers import on_parts, same
 
@@ -148,3 +149,15 @@ def test_what_is_no_frame_is_told():
     frame = pd.DataFrame({"place": [0], "number": [0], "packed": [pickle.dumps(((1,), (1,), [3]))]})
     with pytest.raises(TypeError, match="returned list; expected a pandas DataFrame"):
         on_parts(lambda rows: rows, ("place", "number"), "packed")(frame)
+
+
+def test_frames_may_be_written_to_whatever_spark_s_converter_returns(monkeypatch):
+    """That of some versions returns views of Arrow's own memory, which may only be read."""
+    table = pa.table({"v": [1, 2], "x": [1.0, 2.0], "s": ["a", "b"]})
+    monkeypatch.setattr(chunks, "_series", lambda table, how: [column.to_pandas() for column in table.columns])
+    assert not table.column("v").to_pandas().to_numpy().flags.writeable
+    for columns in (["v", "x", "s"], ["v", "v"]):
+        frame = chunks._in_pandas(table.select(columns), Chunking(2, (0,), 1, 9, 9, ("", "", "", "")))
+        frame.iloc[0, 0] = 7
+        assert frame.iloc[0, 0] == 7
+    assert table.column("v")[0].as_py() == 1

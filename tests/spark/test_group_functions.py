@@ -163,21 +163,24 @@ TEXTS = {
 
 @pytest.mark.connect
 @pytest.mark.parametrize("key", TEXTS)
-@pytest.mark.parametrize("place", [0, 2])
-def test_texts_of_hot_keys_are_known_to_the_workers(spark, key, place):
+@pytest.mark.parametrize(("place", "profiled", "aqe"), [(0, False, "true"), (2, True, "true"), (2, False, "false")])
+def test_texts_of_hot_keys_are_known_to_the_workers(spark, key, place, profiled, aqe):
     columns = ["id v", "string(id) s"]
     columns.insert(place, f"{TEXTS[key]} k")
-    df = spark.range(200, numPartitions=3).selectExpr(*columns)
+    df = spark.range(200, numPartitions=3).selectExpr(*columns).where("v NOT BETWEEN 66 AND 133")
 
     def seen(key, frame):
         types = list(map(str, frame.dtypes))
         values = sorted(map(repr, frame.itertuples(index=False)))
         return pd.DataFrame({"seen": [repr((key, list(frame.columns), types, each)) for each in values]})
 
-    ours = skewkit.skew_groupby(df, "k", strategy="wrap", partitions=3).applyInPandas(
-        seen, "seen string", merge=lambda parts: parts
-    )
-    assert_same_rows(ours, df.groupBy("k").applyInPandas(seen, "seen string"))
+    profile = skewkit.skew_profile(df, "k", partitions=3) if profiled else None
+    with conf(spark, "spark.sql.adaptive.enabled", aqe):
+        ours = skewkit.skew_groupby(df, "k", strategy="wrap", partitions=3, profile=profile).applyInPandas(
+            seen, "seen string", merge=lambda parts: parts
+        )
+        assert_same_rows(ours, df.groupBy("k").applyInPandas(seen, "seen string"))
+    assert (TWICE if profiled else HERE) in skewkit.explain(ours)
     sent = re.search(r"\(\d+\) MapInArrow[^\n]*\nInput \[\d+\]: \[([^\]]*)\]", explained(ours, "FORMATTED"))
     assert bool(re.search(r"\bk#", sent.group(1))) == (not key.startswith("texts"))
 
