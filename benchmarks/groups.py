@@ -58,7 +58,8 @@ def grouped(frame: DataFrame, name: str) -> DataFrame:
 def main(rows: int = 5_000_000, runs: int = 3, only: Sequence[str] = NAMES) -> None:
     """Print one line per way, of all or of `only`; figures are medians over the runs, the memory is the peak.
 
-    The profile is included. A run before them warms up: Spark compiles its code, and Python workers import their libraries. Its wall is printed.
+    The profile is included. A run before them warms up: Spark compiles its code, and Python workers import their
+    libraries. Its wall is printed.
     """
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
