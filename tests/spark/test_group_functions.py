@@ -154,9 +154,9 @@ def test_functions_may_write_into_their_frame(spark, columns):
 
 
 TEXTS = {
-    "texts": "if(id < 60, 'höt', if(id < 90, '', string(id)))",
-    "texts with quotes": """if(id < 60, '"' || chr(39) || chr(92) || chr(10), if(id < 90, '{"a"}', string(id)))""",
-    "nulls among them": "if(id < 60, 'hot', if(id < 90, null, string(id)))",
+    "texts": "if(id < 40, 'höt', if(id < 66, '', string(id)))",
+    "texts with quotes": """if(id < 40, '"' || chr(39) || chr(92) || chr(10), if(id < 66, '{"a"}', string(id)))""",
+    "nulls among them": "if(id < 40, 'hot', if(id < 66, null, string(id)))",
     "binary": "binary(if(id < 60, 'hot', string(id)))",
 }
 
