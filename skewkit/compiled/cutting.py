@@ -12,6 +12,7 @@ Hashes = npt.NDArray[np.uint64]
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int32]
 Longs = npt.NDArray[np.int64]
+Bytes = npt.NDArray[np.uint8]
 
 _FIRST = np.uint64(0xBF58_476D_1CE4_E5B9)
 _SECOND = np.uint64(0x94D0_49BB_1331_11EB)
@@ -133,6 +134,31 @@ def _roomy(
 
 
 @compiled
+def _second(
+    hashed: np.uint64, first: np.int64, fills: Floats, full: float, seconds: Bytes, slot: np.int64, tried: int
+) -> np.int64:
+    """Return the worker of a key that has no list: its first alone, as long as that has no more than `full`."""
+    workers = np.uint64(fills.size)
+    if seconds[slot]:
+        second = _candidate(hashed + np.uint64(seconds[slot]) * _GOLDEN, workers)
+        return first if fills[first] <= fills[second] else second
+    if fills[first] <= full:
+        return first
+    at = hashed + _TWICE
+    second, best = _candidate(at, workers), 2
+    if second != first:
+        for index in range(3, 2 + tried):
+            at += _GOLDEN
+            worker = _candidate(at, workers)
+            if fills[worker] < fills[second]:
+                best, second = index, worker
+    if fills[second] < fills[first]:
+        seconds[slot] = best
+        return second
+    return first
+
+
+@compiled
 def route_growing(
     hashes: Hashes,
     weights: Floats,
@@ -142,35 +168,49 @@ def route_growing(
     fills: Floats,
     rates: Floats,
     routes: Ints,
+    seconds: Bytes,
     lists: Lists,
     begin: int,
     messages: int,
-    headed: float,
+    recent: float,
+    law: tuple[float, float, float, float, float],
+    rungs: tuple[float, float, float],
     shift: float,
     theta: float,
-    rungs: tuple[float, float, float, float],
     near: float,
     epsilon: float,
     enough: float,
-    cuts: tuple[float, float],
     tries: int,
+    tried: int,
+    place_of_source: int,
 ) -> tuple[int, float]:
-    """Route messages from number `begin` on; return where it stopped for want of room, and `headed`.
+    """Route messages from number `begin` on; return where it stopped for want of room, and `recent` (`Slack`).
 
     A list has a cursor: all workers before it have more than `floors[row]`, and none has less. Loads only
-    grow, so the next worker with just that load is the least loaded, and mostly near.
+    grow, so the next worker with just that load is the least loaded, and mostly near. Places count from `starts[row]`.
     """
     workers = fills.size
     keys, lengths, rows, slots = lists.keys, lists.lengths, lists.rows, lists.slots
     mask = np.uint64(slots.size - 1)
     width = rows.shape[1]
-    cursors = np.zeros(keys.size, dtype=np.int64)
+    cursors, starts = np.zeros(keys.size, dtype=np.int64), np.zeros(keys.size, dtype=np.int64)
     floors = np.full(keys.size, -1.0)
-    poor, alone, of_heavy, of_light = rungs
+    of_heavy, of_light, alone = rungs
+    horizon, most, steep, off, apart = law
+    to_slot = np.uint64(64)
+    size = seconds.size
+    while size > 1:
+        size >>= 1
+        to_slot -= np.uint64(1)
     for i in range(begin, hashes.size):
         hashed, weight, low, total = hashes[i], weights[i], lows[i], totals[i]
-        mean, unit = total / workers + shift, total / (messages + 1)
+        mean, unit = total / workers, total / (messages + 1)
         above = tops[i] - mean
+        seen = min(above / unit, most) if unit > 0.0 else 0.0
+        before = recent
+        recent += (seen - recent) * min(1.0, horizon / (messages + 1))
+        calm = max(recent, steep * recent - off)
+        mean += shift
         heavy = low >= theta * total > 0.0 and low >= enough * unit
         at = hashed & mask
         row = np.int64(slots[at])
@@ -178,66 +218,65 @@ def route_growing(
             at = (at + np.uint64(1)) & mask
             row = np.int64(slots[at])
         first = _candidate(hashed + _GOLDEN, np.uint64(workers))
+        slot = np.int64(hashed >> to_slot)
         if heavy:
-            limit = max(of_heavy * unit, near * above)
+            limit = max((of_heavy + calm) * unit, near * above)
+            room = limit
         else:
-            limit = max(of_light * unit, above, epsilon * total)
+            limit = max((of_light + calm) * unit, above, epsilon * total)
+            room = max((alone + calm) * unit, above, epsilon * total)
         if row >= 0:
-            length, floor, place = lengths[row], floors[row], cursors[row]
-            while place < length and fills[rows[row, place]] != floor:
+            length = lengths[row]
+            start = place_of_source % length if calm < apart else 0
+            if start != starts[row]:
+                starts[row], cursors[row], floors[row] = start, 0, -1.0
+            floor, place = floors[row], cursors[row]
+            while place < length and fills[rows[row, (start + place) % length]] != floor:
                 place += 1
             if place == length:
                 place = 0
-                floor = fills[rows[row, 0]]
+                floor = fills[rows[row, start]]
                 for other in range(1, length):
-                    fill = fills[rows[row, other]]
+                    fill = fills[rows[row, (start + other) % length]]
                     if fill < floor:
                         floor, place = fill, other
                 floors[row] = floor
             cursors[row] = place
-            worker = np.int64(rows[row, place])
+            worker = np.int64(rows[row, (start + place) % length])
         else:
-            own = poor * unit
-            if headed >= cuts[1] * total:
-                own = max(alone * unit, above)
-            elif headed >= cuts[0] * total:
-                own = alone * unit
-            if not heavy and fills[first] <= mean + own:
-                worker = first
-            else:
-                second = _candidate(hashed + _TWICE, np.uint64(workers))
-                worker = first if fills[first] <= fills[second] else second
-        if fills[worker] > mean + limit:
+            worker = _second(hashed, first, fills, mean + room - unit, seconds, slot, tried)
+        if fills[worker] + unit > mean + limit:
             emptiest = np.int64(-1)
             if tries > 0:
-                length = np.int64(lengths[row] if row >= 0 else 2)
+                length = np.int64(lengths[row] if row >= 0 else 0)
                 emptiest = _roomy(hashed, fills, mean, lists.rows, row, length, tries)
             if emptiest < 0:
                 emptiest = _least(fills)
             if fills[emptiest] < fills[worker]:
                 if row < 0:
                     if lists.used[0] == keys.size or width < 3:
-                        return i, headed
+                        return i, before
                     row = np.int64(lists.used[0])
                     lists.used[0] += 1
                     slots[at] = row
                     keys[row] = hashed
-                    second = _candidate(hashed + _TWICE, np.uint64(workers))
                     rows[row, 0] = first
-                    rows[row, 1] = second
-                    lengths[row] = 1 if first == second else 2
+                    lengths[row] = 1
+                    if seconds[slot]:
+                        second = _candidate(hashed + np.uint64(seconds[slot]) * _GOLDEN, np.uint64(workers))
+                        if second != first:
+                            rows[row, 1] = second
+                            lengths[row] = 2
                 elif lengths[row] == width:
-                    return i, headed
+                    return i, before
                 rows[row, lengths[row]] = emptiest
                 lengths[row] += 1
                 cursors[row], floors[row] = 0, -1.0
                 worker = emptiest
-        if heavy:
-            headed += weight
         messages += 1
         fills[worker] += weight * rates[worker]
         routes[i] = worker
-    return hashes.size, headed
+    return hashes.size, recent
 
 
 @compiled

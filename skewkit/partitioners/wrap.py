@@ -20,26 +20,19 @@ from skewkit.partitioners.grown_lists import GrownLists
 from skewkit.partitioners.least_loaded import LeastLoaded
 from skewkit.partitioners.planned import known_frequencies
 from skewkit.partitioners.sketched import Sketched
+from skewkit.partitioners.slack import APART, Slack
 from skewkit.partitioners.yardstick import Yardstick
 
 W = TypeVar("W", bound="WrapAround")
 
 _SEEN = 10.0  # messages (of average weight) that a key must have before it counts as heavy
 _CHANGED = 0.1  # change of a capacity, as a share, from which on a fitted plan is made anew
-_RUNGS = (0.0, 2.5, 2.5, 3.5)  # messages above the mean at which a worker is full; see the class
-_TRIES = 8  # further candidates of a key that are looked at, and 3 more for each worker of its list beyond two
+_TRIES = 8  # further candidates of a key that sources look at, and 3 more for each worker of its list beyond two
+_SECONDS = 4  # candidates of which a key that needs a second worker takes the least loaded; 1 with several sources
+_BITS = 20  # of a key's hash, by which a byte is kept that says which second worker it has
+_SHIFT = 64 - _BITS
 _LISTS = 100  # lists per worker from which on a new plan forgets some
 _NEAR = 0.8  # share of the greatest load of W-Choices, above the mean, up to which heavy keys fill their workers
-_LEVEL = 1.25  # times the share of heavy keys that levels the rest: so many level what W-Choices leaves, too
-
-
-def enough_to_level(workers: int) -> float:
-    """Return the share of messages of heavy keys from which on they level what single workers for the tail leave.
-
-    >>> enough_to_level(50), enough_to_level(1000)
-    (0.15, 0.25)
-    """
-    return min(0.25, (100 + workers) / 1000)
 
 
 class WrapAround(Sketched):
@@ -55,42 +48,42 @@ class WrapAround(Sketched):
     * A stream with just these frequencies, in any order, leaves every worker within a few messages of the
       mean, whatever the skew; with whole weights sent in messages of weight 1, below the mean plus one.
 
-    **Not fitted**, the rule is applied to the loads as they are. A key has its two candidates and takes the less
-    loaded, or the first as long as that has room alone. When they are full, the least loaded of all workers joins
-    them: just the one with most room. From then on the key takes the least loaded of its list. What counts as full
-    is measured by W-Choices: beside its own loads `wrap` keeps those that W-Choices would have (`Yardstick`), whose
-    greatest is `top` above the mean. A worker is full above the mean plus so many messages, the most of those named:
+    **Not fitted**, the rule is applied to the loads as they are. A key has its first candidate alone until that is
+    full; then it has a second worker, the least loaded of its next four candidates, and takes the less loaded of the
+    two. When both are full, the least loaded of all workers joins them: just the one with most room. From then on the
+    key takes the least loaded of its list. What counts as full is measured by W-Choices: beside its own loads `wrap`
+    keeps those that W-Choices would have (`Yardstick`), whose greatest is `top` above the mean, and was `recent` above
+    it on average, lately (`Slack`). A message may lift a worker so many messages above the mean, the most of those
+    named:
 
-    ==================================  ==========================================================
-    for a heavy key                     2.5, or 0.8 top
-    for a light key                     3.5, or top, or epsilon of all load
-    for a light key, as the first of    0; 2.5 where heavy keys are 10 % of all messages and 0.1 %
-    two candidates                      per worker (25 % at most), so that they can level the rest;
-                                        2.5, or top, where they are 1.25 times that
-    ==================================  ==========================================================
+    ====================================  ======================================
+    of a heavy key                        1.25 + recent, or 0.8 top
+    of a light key with one worker        1.5 + recent, or top, or epsilon of all load
+    of a light key                        2.5 + recent, or top, or epsilon of all load
+    ====================================  ======================================
 
     So `wrap` is level where W-Choices is, and where W-Choices is not, because keys have become hot just now, it does
-    not pay pairs to be better than that. The rungs of heavy keys are lower, so that light keys find room with their
-    first candidate, which is where pairs are saved. A new plan, before the messages with the numbers first, 2 first,
-    4 first, ... (from 0), forgets the lists of keys that the sketch has lost, where there are more than 100 lists
-    per worker.
+    not pay pairs to be better than that. Heavy keys leave some room, so that light keys need no second worker, which
+    is where most pairs are saved. Of that a byte per key is kept, in a table of a million; keys that share a byte may
+    begin with another second worker than the least loaded, no more. A new plan, before the messages with the numbers
+    first, 2 first, 4 first, ... (from 0), forgets the lists of keys that the sketch has lost, where there are more
+    than 100 lists per worker.
 
     * choices(key) is the number of workers of the key's list, else 2; it only grows until the next plan.
-    * At any time no load exceeds the mean by more than 3.5 messages, or epsilon of all load, and one message,
-      unless W-Choices has a load that does; then by one message more than the greatest of W-Choices at most
-      (messages of equal weight, one source). So I(m) <= max(I(m) of W-Choices + 1 / m, epsilon + 4.5 / m).
-    * Heavy keys have about as many workers as they need: `benchmarks/balance.py` compares pairs with D-Choices.
-      Where keys come in bursts (`git_changes`), W-Choices is level at times, and D-Choices never: there pairs may
-      pass those of D-Choices by some percent. A greater `epsilon` saves some of them. (No rule can always have
-      both: a key that brings c messages while the mean rises by r needs (c - slack) / r workers at least, slack
-      being the room of all workers when it begins, which is little where all are level.)
-    * With s sources the rungs 2.5 and 3.5 are divided by s, as what each allows itself adds up at the workers. And
-      the worker that joins a list is not the least loaded, which is another one at every source, but the first of
-      the key's further candidates that has less than the mean, so that sources share their workers (8 are looked
-      at, and 3 more for each that the list has beyond two). W-Choices may be more level then, and takes more pairs.
+    * At any time no load exceeds the greatest of W-Choices, or what the table allows, whichever is more (messages of
+      equal weight, one source). `recent` is 24 messages at most (`Slack`), and where workers are level under
+      W-Choices, within one or two messages, it is that.
+    * Heavy keys have about as many workers as they need, light keys one or two: `benchmarks/balance.py` compares
+      pairs with D-Choices. Where keys come in bursts (`git_changes`), W-Choices is level at times, and D-Choices
+      never: there it is `recent` that saves the pairs. A greater `epsilon` saves more.
+    * With s sources what each allows itself adds up at the workers, so the numbers of the table are 0.5, 1 and 2.25. And
+      the second worker is the second candidate, and the worker that joins a list is not the least loaded, which is
+      another one at every source, but the first of the key's further candidates that has less than the mean, so that
+      sources share their workers (8 are looked at, and 3 more for each that the list has beyond two). Of workers with
+      equal loads each source takes another, where `recent` is small, so that what they leave uneven does not add up.
 
     With `capacities` the loads of the workers are as these: in all that was said, a load is divided by the
-    worker's capacity (mean 1), and W-Choices, which knows of no capacities, is no measure: top is 0. With `learn`
+    worker's capacity (mean 1); W-Choices, which knows of no capacities, is the measure as if all were alike. With `learn`
     the capacities follow the reports of the workers (`observe`); what was sent before counts as what it was worth
     then, and a plan that was fitted is made anew when a capacity has changed by a tenth.
 
@@ -100,7 +93,7 @@ class WrapAround(Sketched):
         mu: hash ranges per worker by which a sample's light keys are counted (`fit` without weights).
         first: number of messages before the first plan; 10 per worker by default.
         epsilon: tolerated imbalance, as a share of all load, before a light key gets a further worker; 0 by
-            default. A greater one saves pairs where keys come in bursts.
+            default. A greater one saves pairs.
         capacities: (workers,) how much each worker can do, in any unit; by default all are alike. (Those of
             `simulator.replay` are what the simulated workers have; give it an instance that knows them.)
         learn: whether the capacities follow the reports of the workers.
@@ -144,14 +137,16 @@ class WrapAround(Sketched):
         self.capacities = checked_capacities(capacities, self.workers)
         self.learn = self.learns = switch("learn", learn)
         self._due = self.first  # number of messages at which the next plan is made
-        self._rungs = _RUNGS
-        self._cuts = enough_to_level(self.workers), _LEVEL * enough_to_level(self.workers)
+        self._slack = Slack(self.workers)
         self._tries = 0  # further candidates to look at; none where there is one source
-        self._headed = 0.0  # weight of messages of heavy keys
-        self._lists = GrownLists()  # of keys that have more than two candidates
+        self._place = 0  # where in a list this source begins to look for the least loaded
+        self._seconds = bytearray(
+            1 << _BITS
+        )  # number of the candidate that is a key's second worker; 0 where it has none
+        self._lists = GrownLists()  # of keys that have more than two workers
         self._known = Capacities(self.capacities, self.workers)
         self._even = self.capacities is None and not self.learn
-        self._yardstick = Yardstick(self.workers) if self._even else None
+        self._yardstick = Yardstick(self.workers)
         # Loads by capacity; where all workers are alike the loads themselves.
         self._fills = self._loads if self._even else array("d", bytes(8 * self.workers))
         self._rates = array("d", (1.0 / self._known.relative).tolist())  # fill per weight
@@ -162,9 +157,9 @@ class WrapAround(Sketched):
         self._planned_for = self._known.relative  # capacities of the plan that was fitted
 
     def _seat(self, source: int, sources: int) -> None:
-        poor, alone, of_heavy, of_light = _RUNGS  # what each source allows itself adds up at the workers
-        self._rungs = poor / sources, alone / sources, of_heavy / sources, of_light / sources
+        self._slack = Slack(self.workers, sources)
         self._tries = _TRIES if sources > 1 else 0
+        self._place = source
 
     def fit(self: W, keys: Keys, weights: Sequence[float] | npt.NDArray[Any] | None = None) -> W:
         """Plan from known frequencies, keep that plan, and return self.
@@ -233,14 +228,14 @@ class WrapAround(Sketched):
         from skewkit.compiled.head_tail import count
 
         lows, _, totals = count(hashes, weights, self._table)
-        fills, rates = np.frombuffer(self._fills), np.array(self._rates)
-        yardstick, tops = self._yardstick, np.zeros(hashes.size)
-        if yardstick is not None:
-            tops = tops_of(hashes, weights, lows, totals, np.frombuffer(yardstick.loads), yardstick.top, self.theta)
-            yardstick.top = float(tops[-1])
+        fills, rates, slack = np.frombuffer(self._fills), np.array(self._rates), self._slack
+        yardstick = self._yardstick
+        tops = tops_of(hashes, weights, lows, totals, np.frombuffer(yardstick.loads), yardstick.top, self.theta)
+        yardstick.top = float(tops[-1])
+        seconds = np.frombuffer(self._seconds, dtype=np.uint8)
         lists, done = self._lists.arrays(64, 8), 0
         while True:
-            done, self._headed = route_growing(
+            done, slack.recent = route_growing(
                 hashes,
                 weights,
                 lows,
@@ -249,18 +244,21 @@ class WrapAround(Sketched):
                 fills,
                 rates,
                 routes,
+                seconds,
                 lists,
                 done,
                 self.messages + done,
-                self._headed,
+                slack.recent,
+                slack.law,
+                slack.rungs,
                 self._shift,
                 self.theta,
-                self._rungs,
                 _NEAR,
                 self.epsilon,
                 _SEEN,
-                self._cuts,
                 self._tries,
+                self._tried,
+                self._place,
             )
             if done == hashes.size:
                 break
@@ -271,8 +269,8 @@ class WrapAround(Sketched):
 
     def _walk(self, messages: Iterable[tuple[int, int, int, float]]) -> list[int]:
         loads, fills, rates, sketch, routes = self._loads, self._fills, self._rates, self._sketch, []
-        add, n, theta, lists, yardstick = sketch.add, self.workers, self.theta, self._lists.plain, self._yardstick
-        poor, alone, of_heavy, of_light = self._rungs
+        add, n, theta, lists, slack = sketch.add, self.workers, self.theta, self._lists.plain, self._slack
+        of_heavy, of_light, alone = slack.rungs
         for hashed, first, second, weight in messages:
             if self.messages >= self._due:
                 self._plan()
@@ -280,37 +278,63 @@ class WrapAround(Sketched):
             self.messages += 1
             low = add(hashed, weight)
             total = sketch.total
-            mean, unit = total / n + self._shift, total / self.messages
+            mean, unit = total / n, total / self.messages
             head = low >= theta * total > 0.0
-            above = (0.0 if yardstick is None else yardstick.count(first, second, weight, head)) - mean
+            above = self._yardstick.count(first, second, weight, head) - mean
+            calm = slack.allowed(above, unit, self.messages)
+            mean += self._shift
             heavy = head and low >= _SEEN * unit
             if heavy:
-                limit = max(of_heavy * unit, _NEAR * above)
+                limit = room = max((of_heavy + calm) * unit, _NEAR * above)
             else:
-                limit = max(of_light * unit, above, self.epsilon * total)
+                limit = max((of_light + calm) * unit, above, self.epsilon * total)
+                room = max((alone + calm) * unit, above, self.epsilon * total)
             own = lists.get(hashed)
             if own is not None:
-                worker = min(own, key=fills.__getitem__)
+                start = self._place % len(own) if calm < APART else 0
+                worker = min(own[start:] + own[:start], key=fills.__getitem__)
             else:
-                room = poor * unit
-                if self._headed >= self._cuts[1] * total:
-                    room = max(alone * unit, above)
-                elif self._headed >= self._cuts[0] * total:
-                    room = alone * unit
-                one = not heavy and fills[first] <= mean + room
-                worker = first if one or fills[first] <= fills[second] else second
-            if fills[worker] > mean + limit:
+                worker = self._of_two(hashed, first, second, mean + room - unit)
+            if fills[worker] + unit > mean + limit:
                 emptiest = self._roomy(hashed, own or (), mean)
                 if fills[emptiest] < fills[worker]:
-                    lists.setdefault(hashed, [first] if first == second else [first, second]).append(emptiest)
+                    if own is None:
+                        own = lists[hashed] = self._known_workers(hashed)
+                    own.append(emptiest)
                     worker = emptiest
-            if heavy:
-                self._headed += weight
             fills[worker] += weight * rates[worker]
             if not self._even:
                 loads[worker] += weight
             routes.append(worker)
         return routes
+
+    def _of_two(self, hashed: int, first: int, second: int, full: float) -> int:
+        """Return the worker of a key that has no list: its first alone, as long as that has no more than `full`."""
+        fills, slot = self._fills, hashed >> _SHIFT
+        if self._seconds[slot]:
+            second = candidate(hashed, self._seconds[slot], self.workers)
+            return first if fills[first] <= fills[second] else second
+        if fills[first] <= full:
+            return first
+        best = 2
+        for index in range(3, 2 + self._tried if second != first else 3):
+            worker = candidate(hashed, index, self.workers)
+            if fills[worker] < fills[second]:
+                best, second = index, worker
+        if fills[second] < fills[first]:
+            self._seconds[slot] = best
+            return second
+        return first
+
+    def _known_workers(self, hashed: int) -> list[int]:
+        """Return the workers of a key that has no list, each once."""
+        indices = (1, self._seconds[hashed >> _SHIFT] or 1)
+        return list(dict.fromkeys(candidate(hashed, index, self.workers) for index in indices))
+
+    @property
+    def _tried(self) -> int:
+        """Candidates of which a key that needs a second worker takes the least loaded."""
+        return 1 if self._tries else _SECONDS
 
     def _roomy(self, hashed: int, own: Sequence[int], mean: float) -> int:
         """Return the worker that joins a key's list: with several sources one that they all look at first."""
@@ -339,6 +363,9 @@ class WrapAround(Sketched):
         sources: list[WrapAround] = [self, *others]
         if any(source._cut is not None for source in sources):
             return super()._choices_beside(others, hashed)
-        candidates = {candidate(hashed, index, self.workers) for index in (1, 2)}
-        grown = candidates.union(*(source._lists.plain.get(hashed, ()) for source in sources))
-        return max(len(grown), super()._choices_beside(others, hashed))
+        known = [set(source._lists.plain.get(hashed) or source._known_workers(hashed)) for source in sources]
+        open_ended = sum(not source._has_second(hashed) for source in sources)
+        return min(self.workers, max(len(set().union(*known)) + open_ended, super()._choices_beside(others, hashed)))
+
+    def _has_second(self, hashed: int) -> bool:
+        return hashed in self._lists.plain or self._seconds[hashed >> _SHIFT] > 0
