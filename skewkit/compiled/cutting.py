@@ -134,6 +134,21 @@ def _roomy(
 
 
 @compiled
+def _add(bits: Bytes, hashed: np.uint64, worker: np.int64) -> int:
+    """Add a pair to a set (`skewkit.partitioners.budget.PairSet`); return 1 where it is new, else 0."""
+    at = hashed + np.uint64(worker + 1) * _GOLDEN
+    at = (at ^ (at >> _30)) * _FIRST
+    at = (at ^ (at >> _27)) * _SECOND
+    place = (at ^ (at >> _31)) >> np.uint64(42)
+    bit = np.uint8(1 << np.int64(place & np.uint64(7)))
+    byte = np.int64(place >> np.uint64(3))
+    if bits[byte] & bit:
+        return 0
+    bits[byte] |= bit
+    return 1
+
+
+@compiled
 def _second(
     hashed: np.uint64, first: np.int64, fills: Floats, full: float, seconds: Bytes, slot: np.int64, tried: int
 ) -> np.int64:
@@ -168,12 +183,17 @@ def route_growing(
     fills: Floats,
     rates: Floats,
     routes: Ints,
+    frugal: Ints,
+    own: Bytes,
+    theirs: Bytes,
+    counts: Longs,
+    limits: tuple[float, float],
     seconds: Bytes,
     lists: Lists,
     begin: int,
     messages: int,
     recent: float,
-    law: tuple[float, float, float, float, float],
+    law: tuple[float, float, float, float, float, float, float],
     rungs: tuple[float, float, float],
     shift: float,
     theta: float,
@@ -186,6 +206,8 @@ def route_growing(
 ) -> tuple[int, float]:
     """Route messages from number `begin` on; return where it stopped for want of room, and `recent` (`Slack`).
 
+    `frugal` is where D-Choices sends them, `own` and `theirs` are the sets of pairs with `counts` in them (`Budget`).
+
     A list has a cursor: all workers before it have more than `floors[row]`, and none has less. Loads only
     grow, so the next worker with just that load is the least loaded, and mostly near. Places count from `starts[row]`.
     """
@@ -196,7 +218,8 @@ def route_growing(
     cursors, starts = np.zeros(keys.size, dtype=np.int64), np.zeros(keys.size, dtype=np.int64)
     floors = np.full(keys.size, -1.0)
     of_heavy, of_light, alone = rungs
-    horizon, most, steep, off, apart = law
+    horizon, most, steep, off, free, least, apart = law
+    low_share, high_share = limits
     to_slot = np.uint64(64)
     size = seconds.size
     while size > 1:
@@ -209,7 +232,11 @@ def route_growing(
         seen = min(above / unit, most) if unit > 0.0 else 0.0
         before = recent
         recent += (seen - recent) * min(1.0, horizon / (messages + 1))
-        calm = max(recent, steep * recent - off)
+        counts[1] += _add(theirs, hashed, np.int64(frugal[i]))
+        spent = min(1.0, max(0.0, (counts[0] / counts[1] - low_share) / (high_share - low_share)))
+        wanted = max(recent, steep * recent - off)
+        beyond = max(0.0, wanted - free)
+        calm = min(wanted, free) + beyond * spent
         mean += shift
         heavy = low >= theta * total > 0.0 and low >= enough * unit
         at = hashed & mask
@@ -223,8 +250,9 @@ def route_growing(
             limit = max((of_heavy + calm) * unit, near * above)
             room = limit
         else:
-            limit = max((of_light + calm) * unit, above, epsilon * total)
-            room = max((alone + calm) * unit, above, epsilon * total)
+            easy = min(wanted, free) + beyond * max(spent, least)
+            limit = max((of_light + easy) * unit, above, epsilon * total)
+            room = max((alone + easy) * unit, above, epsilon * total)
         if row >= 0:
             length = lengths[row]
             start = place_of_source % length if calm < apart else 0
@@ -274,6 +302,7 @@ def route_growing(
                 cursors[row], floors[row] = 0, -1.0
                 worker = emptiest
         messages += 1
+        counts[0] += _add(own, hashed, worker)
         fills[worker] += weight * rates[worker]
         routes[i] = worker
     return hashes.size, recent

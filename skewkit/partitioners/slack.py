@@ -5,9 +5,10 @@ from __future__ import annotations
 _ALONE = (1.25, 2.5, 1.5)  # messages above the mean: for heavy keys, for light keys, for light keys with one worker
 _BESIDE = (0.5, 2.25, 1.0)  # the same where there are several sources: what each allows itself adds up
 _HORIZON = 4.0  # the average is that of the last quarter of the stream, mostly
-_MOST = 15.0  # messages that count at most, of what W-Choices has above the mean
+_MOST = 20.0  # messages that count at most, of what W-Choices has above the mean
 _WIDE, _SHARED = 5000.0, 250.0  # the same, times workers, and times sources
-_STEEP, _OFF = 1.5, 1.0  # beyond two messages what is allowed grows half as fast again
+_STEEP, _OFF = 1.5, 1.0  # beyond two messages what may be allowed grows half as fast again
+_FREE = 2.0  # messages that are allowed whatever has been spent
 APART = 3.0  # messages allowed, from which on sources do not care to begin their lists at different places
 
 
@@ -15,35 +16,45 @@ class Slack:
     """What `wrap` allows itself beside its rungs, in messages of average weight.
 
     W-Choices is within one or two messages of the mean where the stream is steady, and hundreds above it at times where
-    keys come in bursts. `wrap` allows itself the average of that over the last quarter of the stream, each message
-    counted with 15 messages at most (5000 / workers, and 250 / sources, where these are less), and half as much again
-    of what is beyond two.
+    keys come in bursts. `recent` is the average of that, mostly over the last quarter of the stream, each message
+    counted with 20 at most (5000 / workers, and 250 / sources, where these are less). So much is allowed, up to two
+    messages; of what is beyond two, one and a half times as much, in proportion to what is spent of a budget of pairs.
+    With several sources light keys are allowed all of it: no source sees how many pairs all of them have.
 
-    * `allowed` is between 0 and 21.5.
+    * What is allowed is between 0 and 29, for light keys no less than for heavy ones; with one source, at most 2
+      where nothing is spent.
 
     Args:
         workers: number of workers n.
         sources: number of sources of the stream.
 
     >>> slack = Slack(workers=100)
-    >>> [slack.allowed(above, 1.0, 1) for above in (0.5, 2.0, 900.0)]
-    [0.5, 2.0, 21.5]
+    >>> [slack.allowed(above, unit=1.0, messages=1, spent=1.0) for above in (0.5, 2.0, 900.0)]
+    [(0.5, 0.5), (2.0, 2.0), (29.0, 29.0)]
+    >>> slack.allowed(900.0, unit=1.0, messages=1, spent=0.0)
+    (2.0, 2.0)
+    >>> Slack(workers=100, sources=5).allowed(900.0, unit=1.0, messages=1, spent=0.0)
+    (2.0, 29.0)
     """
 
     def __init__(self, workers: int, sources: int = 1) -> None:
         self.rungs = _ALONE if sources == 1 else _BESIDE
-        self.law = _HORIZON, min(_MOST, _WIDE / workers, _SHARED / sources), _STEEP, _OFF, APART
+        most, least = min(_MOST, _WIDE / workers, _SHARED / sources), 0.0 if sources == 1 else 1.0
+        self.law = _HORIZON, most, _STEEP, _OFF, _FREE, least, APART
         self.recent = 0.0
 
-    def allowed(self, above: float, unit: float, messages: int) -> float:
-        """Take notice of W-Choices' greatest load above the mean, and return what is allowed now.
+    def allowed(self, above: float, unit: float, messages: int, spent: float) -> tuple[float, float]:
+        """Take notice of W-Choices' greatest load above the mean; return what heavy and light keys are allowed now.
 
         Args:
             above: greatest load of W-Choices less the mean, after this message.
             unit: average weight of a message.
             messages: number of messages so far, this one among them.
+            spent: what is spent of the budget of pairs, from 0 to 1.
         """
-        horizon, most, steep, off, _ = self.law
+        horizon, most, steep, off, free, least, _ = self.law
         seen = min(above / unit, most) if unit > 0.0 else 0.0
         self.recent += (seen - self.recent) * min(1.0, horizon / messages)
-        return max(self.recent, steep * self.recent - off)
+        wanted = max(self.recent, steep * self.recent - off)
+        beyond = max(0.0, wanted - free)
+        return min(wanted, free) + beyond * spent, min(wanted, free) + beyond * max(spent, least)

@@ -12,12 +12,12 @@ import numpy.typing as npt
 from skewkit.hashing.keys import Keys
 from skewkit.hashing.mix import Hashes
 from skewkit.partitioners.base import Routes
-from skewkit.partitioners.candidates import candidate
+from skewkit.partitioners.budget import LIMITS, Budget
 from skewkit.partitioners.capacities import Capacities, checked_capacities
 from skewkit.partitioners.checks import Floats, real_number, switch, whole_number
 from skewkit.partitioners.cut import Cut
+from skewkit.partitioners.further_workers import FurtherWorkers
 from skewkit.partitioners.grown_lists import GrownLists
-from skewkit.partitioners.least_loaded import LeastLoaded
 from skewkit.partitioners.planned import known_frequencies
 from skewkit.partitioners.sketched import Sketched
 from skewkit.partitioners.slack import APART, Slack
@@ -27,10 +27,6 @@ W = TypeVar("W", bound="WrapAround")
 
 _SEEN = 10.0  # messages (of average weight) that a key must have before it counts as heavy
 _CHANGED = 0.1  # change of a capacity, as a share, from which on a fitted plan is made anew
-_TRIES = 8  # further candidates of a key that sources look at, and 3 more for each worker of its list beyond two
-_SECONDS = 4  # candidates of which a key that needs a second worker takes the least loaded; 1 with several sources
-_BITS = 20  # of a key's hash, by which a byte is kept that says which second worker it has
-_SHIFT = 64 - _BITS
 _LISTS = 100  # lists per worker from which on a new plan forgets some
 _NEAR = 0.8  # share of the greatest load of W-Choices, above the mean, up to which heavy keys fill their workers
 
@@ -51,39 +47,40 @@ class WrapAround(Sketched):
     **Not fitted**, the rule is applied to the loads as they are. A key has its first candidate alone until that is
     full; then it has a second worker, the least loaded of its next four candidates, and takes the less loaded of the
     two. When both are full, the least loaded of all workers joins them: just the one with most room. From then on the
-    key takes the least loaded of its list. What counts as full is measured by W-Choices: beside its own loads `wrap`
-    keeps those that W-Choices would have (`Yardstick`), whose greatest is `top` above the mean, and was `recent` above
-    it on average, lately (`Slack`). A message may lift a worker so many messages above the mean, the most of those
-    named:
+    key takes the least loaded of its list. A message may lift a worker so many messages above the mean, the most of
+    those named, before it counts as full:
 
-    ====================================  ======================================
-    of a heavy key                        1.25 + recent, or 0.8 top
-    of a light key with one worker        1.5 + recent, or top, or epsilon of all load
-    of a light key                        2.5 + recent, or top, or epsilon of all load
-    ====================================  ======================================
+    ====================================  ============================================
+    of a heavy key                        1.25 + slack, or 0.8 top
+    of a light key with one worker        1.5 + slack, or top, or epsilon of all load
+    of a light key                        2.5 + slack, or top, or epsilon of all load
+    ====================================  ============================================
 
-    So `wrap` is level where W-Choices is, and where W-Choices is not, because keys have become hot just now, it does
-    not pay pairs to be better than that. Heavy keys leave some room, so that light keys need no second worker, which
-    is where most pairs are saved. Of that a byte per key is kept, in a table of a million; keys that share a byte may
-    begin with another second worker than the least loaded, no more. A new plan, before the messages with the numbers
-    first, 2 first, 4 first, ... (from 0), forgets the lists of keys that the sketch has lost, where there are more
-    than 100 lists per worker.
+    Here `top` is how far the greatest load of W-Choices would be above the mean: `wrap` keeps the loads that
+    W-Choices would have beside its own (`Yardstick`). So it is level where W-Choices is, and where W-Choices is not,
+    because keys have become hot just now, it does not pay pairs to be better than that. `slack` is what `top` was
+    lately, on average, up to two messages; up to 29 only where `wrap` has nearly as many pairs as D-Choices would
+    have, of which it keeps account, too (`Slack`, `Budget`). Heavy keys leave some room, so that light keys need no
+    second worker, which is where most pairs are saved. A new plan, before the messages with the numbers first,
+    2 first, 4 first, ... (from 0), forgets the lists of keys that the sketch has lost, where there are more than 100
+    lists per worker.
 
     * choices(key) is the number of workers of the key's list, else 2; it only grows until the next plan.
-    * At any time no load exceeds the greatest of W-Choices, or what the table allows, whichever is more (messages of
-      equal weight, one source). `recent` is 24 messages at most (`Slack`), and where workers are level under
-      W-Choices, within one or two messages, it is that.
-    * Heavy keys have about as many workers as they need, light keys one or two: `benchmarks/balance.py` compares
-      pairs with D-Choices. Where keys come in bursts (`git_changes`), W-Choices is level at times, and D-Choices
-      never: there it is `recent` that saves the pairs. A greater `epsilon` saves more.
-    * With s sources what each allows itself adds up at the workers, so the numbers of the table are 0.5, 1 and 2.25. And
-      the second worker is the second candidate, and the worker that joins a list is not the least loaded, which is
-      another one at every source, but the first of the key's further candidates that has less than the mean, so that
-      sources share their workers (8 are looked at, and 3 more for each that the list has beyond two). Of workers with
-      equal loads each source takes another, where `recent` is small, so that what they leave uneven does not add up.
+    * No message lifts a load above the greatest of W-Choices, or what the table allows, whichever is more, unless to
+      the mean and one message (messages of equal weight, one source).
+    * Pairs are mostly 10 to 60 % fewer than those of D-Choices (`benchmarks/balance.py`). Where keys come in bursts
+      (`git_changes`), W-Choices is level at times, and D-Choices never: there the slack saves the pairs, as long as
+      it can. A greater `epsilon` saves more.
+    * With s sources what each allows itself adds up at the workers, so the numbers of the table are 0.5, 1 and 2.25,
+      and the slack is 250 / s messages at most, but light keys always have all of it.
+      And the second worker is the second candidate, and the worker that joins a list is not the least loaded, which
+      is another one at every source, but the first of the key's further candidates that has less than the mean, so
+      that sources share their workers (8 are looked at, and 3 more for each that the list has beyond two). Of workers
+      with equal loads each source takes another, where the slack is small, so that what they leave uneven does not
+      add up.
 
     With `capacities` the loads of the workers are as these: in all that was said, a load is divided by the
-    worker's capacity (mean 1); W-Choices, which knows of no capacities, is the measure as if all were alike. With `learn`
+    worker's capacity (mean 1); W-Choices, which knows of none, is the measure as if all were alike. With `learn`
     the capacities follow the reports of the workers (`observe`); what was sent before counts as what it was worth
     then, and a plan that was fitted is made anew when a capacity has changed by a tenth.
 
@@ -138,27 +135,24 @@ class WrapAround(Sketched):
         self.learn = self.learns = switch("learn", learn)
         self._due = self.first  # number of messages at which the next plan is made
         self._slack = Slack(self.workers)
-        self._tries = 0  # further candidates to look at; none where there is one source
         self._place = 0  # where in a list this source begins to look for the least loaded
-        self._seconds = bytearray(
-            1 << _BITS
-        )  # number of the candidate that is a key's second worker; 0 where it has none
         self._lists = GrownLists()  # of keys that have more than two workers
         self._known = Capacities(self.capacities, self.workers)
         self._even = self.capacities is None and not self.learn
         self._yardstick = Yardstick(self.workers)
+        self._budget = Budget(self.workers, self.seed, self.theta, self.capacity)
         # Loads by capacity; where all workers are alike the loads themselves.
         self._fills = self._loads if self._even else array("d", bytes(8 * self.workers))
         self._rates = array("d", (1.0 / self._known.relative).tolist())  # fill per weight
         self._shift = 0.0  # mean fill, less the mean load
-        self._least = LeastLoaded(self._fills)
+        self._further = FurtherWorkers(self._fills)
         self._cut: Cut | None = None
         self._frequencies: tuple[Hashes, Floats, float] | None = None  # what was fitted
         self._planned_for = self._known.relative  # capacities of the plan that was fitted
 
     def _seat(self, source: int, sources: int) -> None:
         self._slack = Slack(self.workers, sources)
-        self._tries = _TRIES if sources > 1 else 0
+        self._further = FurtherWorkers(self._fills, several=sources > 1)
         self._place = source
 
     def fit(self: W, keys: Keys, weights: Sequence[float] | npt.NDArray[Any] | None = None) -> W:
@@ -232,7 +226,12 @@ class WrapAround(Sketched):
         yardstick = self._yardstick
         tops = tops_of(hashes, weights, lows, totals, np.frombuffer(yardstick.loads), yardstick.top, self.theta)
         yardstick.top = float(tops[-1])
-        seconds = np.frombuffer(self._seconds, dtype=np.uint8)
+        further, budget = self._further, self._budget
+        seconds, own, theirs = (
+            np.frombuffer(x, np.uint8) for x in (further.seconds, budget.own.bits, budget.theirs.bits)
+        )
+        counts = np.array([budget.own.count, budget.theirs.count])
+        frugal = budget.routes(hashes, weights)
         lists, done = self._lists.arrays(64, 8), 0
         while True:
             done, slack.recent = route_growing(
@@ -244,6 +243,11 @@ class WrapAround(Sketched):
                 fills,
                 rates,
                 routes,
+                frugal,
+                own,
+                theirs,
+                counts,
+                LIMITS,
                 seconds,
                 lists,
                 done,
@@ -256,13 +260,14 @@ class WrapAround(Sketched):
                 _NEAR,
                 self.epsilon,
                 _SEEN,
-                self._tries,
-                self._tried,
+                further.tries,
+                further.tried,
                 self._place,
             )
             if done == hashes.size:
                 break
             lists = self._lists.arrays(2 * lists.keys.size, 2 * lists.rows.shape[1])
+        budget.own.count, budget.theirs.count = counts.tolist()
         if not self._even:
             np.add.at(self._load_view(), routes, weights)
         self.messages += hashes.size
@@ -270,7 +275,7 @@ class WrapAround(Sketched):
     def _walk(self, messages: Iterable[tuple[int, int, int, float]]) -> list[int]:
         loads, fills, rates, sketch, routes = self._loads, self._fills, self._rates, self._sketch, []
         add, n, theta, lists, slack = sketch.add, self.workers, self.theta, self._lists.plain, self._slack
-        of_heavy, of_light, alone = slack.rungs
+        further, budget, (of_heavy, of_light, alone) = self._further, self._budget, slack.rungs
         for hashed, first, second, weight in messages:
             if self.messages >= self._due:
                 self._plan()
@@ -281,69 +286,34 @@ class WrapAround(Sketched):
             mean, unit = total / n, total / self.messages
             head = low >= theta * total > 0.0
             above = self._yardstick.count(first, second, weight, head) - mean
-            calm = slack.allowed(above, unit, self.messages)
+            budget.count(hashed, weight)
+            calm, easy = slack.allowed(above, unit, self.messages, budget.spent)
             mean += self._shift
             heavy = head and low >= _SEEN * unit
             if heavy:
                 limit = room = max((of_heavy + calm) * unit, _NEAR * above)
             else:
-                limit = max((of_light + calm) * unit, above, self.epsilon * total)
-                room = max((alone + calm) * unit, above, self.epsilon * total)
+                limit = max((of_light + easy) * unit, above, self.epsilon * total)
+                room = max((alone + easy) * unit, above, self.epsilon * total)
             own = lists.get(hashed)
             if own is not None:
                 start = self._place % len(own) if calm < APART else 0
                 worker = min(own[start:] + own[:start], key=fills.__getitem__)
             else:
-                worker = self._of_two(hashed, first, second, mean + room - unit)
+                worker = further.of_two(hashed, first, second, mean + room - unit)
             if fills[worker] + unit > mean + limit:
-                emptiest = self._roomy(hashed, own or (), mean)
+                emptiest = further.joining(hashed, own or [], mean)
                 if fills[emptiest] < fills[worker]:
                     if own is None:
-                        own = lists[hashed] = self._known_workers(hashed)
+                        own = lists[hashed] = further.known(hashed)
                     own.append(emptiest)
                     worker = emptiest
+            budget.own.add(hashed, worker)
             fills[worker] += weight * rates[worker]
             if not self._even:
                 loads[worker] += weight
             routes.append(worker)
         return routes
-
-    def _of_two(self, hashed: int, first: int, second: int, full: float) -> int:
-        """Return the worker of a key that has no list: its first alone, as long as that has no more than `full`."""
-        fills, slot = self._fills, hashed >> _SHIFT
-        if self._seconds[slot]:
-            second = candidate(hashed, self._seconds[slot], self.workers)
-            return first if fills[first] <= fills[second] else second
-        if fills[first] <= full:
-            return first
-        best = 2
-        for index in range(3, 2 + self._tried if second != first else 3):
-            worker = candidate(hashed, index, self.workers)
-            if fills[worker] < fills[second]:
-                best, second = index, worker
-        if fills[second] < fills[first]:
-            self._seconds[slot] = best
-            return second
-        return first
-
-    def _known_workers(self, hashed: int) -> list[int]:
-        """Return the workers of a key that has no list, each once."""
-        indices = (1, self._seconds[hashed >> _SHIFT] or 1)
-        return list(dict.fromkeys(candidate(hashed, index, self.workers) for index in indices))
-
-    @property
-    def _tried(self) -> int:
-        """Candidates of which a key that needs a second worker takes the least loaded."""
-        return 1 if self._tries else _SECONDS
-
-    def _roomy(self, hashed: int, own: Sequence[int], mean: float) -> int:
-        """Return the worker that joins a key's list: with several sources one that they all look at first."""
-        tries = self._tries and self._tries + max(0, 3 * (len(own) - 2))
-        for index in range(3, 3 + tries):
-            worker = candidate(hashed, index, self.workers)
-            if self._fills[worker] < mean and worker not in own:
-                return worker
-        return self._least.worker()
 
     def _plan(self) -> None:
         """Forget the lists of keys that the sketch does not track any more, where there are many lists."""
@@ -363,9 +333,7 @@ class WrapAround(Sketched):
         sources: list[WrapAround] = [self, *others]
         if any(source._cut is not None for source in sources):
             return super()._choices_beside(others, hashed)
-        known = [set(source._lists.plain.get(hashed) or source._known_workers(hashed)) for source in sources]
-        open_ended = sum(not source._has_second(hashed) for source in sources)
-        return min(self.workers, max(len(set().union(*known)) + open_ended, super()._choices_beside(others, hashed)))
-
-    def _has_second(self, hashed: int) -> bool:
-        return hashed in self._lists.plain or self._seconds[hashed >> _SHIFT] > 0
+        listed = [(source, source._lists.plain.get(hashed)) for source in sources]
+        within = [(set(own), 0) if own else source._further.within(hashed) for source, own in listed]
+        known, unknown = set().union(*(workers for workers, _ in within)), sum(more for _, more in within)
+        return min(self.workers, max(len(known) + unknown, super()._choices_beside(others, hashed)))

@@ -1,0 +1,83 @@
+"""Which workers a key of `wrap` gets after its first candidate."""
+
+from __future__ import annotations
+
+from collections.abc import MutableSequence
+
+from skewkit.partitioners.candidates import candidate
+from skewkit.partitioners.least_loaded import LeastLoaded
+
+_SECONDS = 4  # candidates of which a key that needs a second worker takes the least loaded; 1 with several sources
+_TRIES = 8  # further candidates that sources look at, and 3 more for each worker of a list beyond two
+_BITS = 20  # of a hash, by which it is known which second worker a key has
+_SHIFT = 64 - _BITS
+
+
+class FurtherWorkers:
+    """A key's second worker, of which a byte is kept, and the one that joins its list when all it has are full.
+
+    * Keys whose hashes begin with the same 20 bits share a byte. They may begin with another second worker than the
+      least loaded; they still have two, which stay the same.
+    * With several sources all look at a key's candidates in the same order, and take the first that will do, so that
+      they share its workers.
+
+    Args:
+        fills: (workers,) loads; they are watched, not copied.
+        several: whether there are several sources.
+
+    >>> fills = [5.0, 0.0, 3.0, 4.0]
+    >>> further = FurtherWorkers(fills)
+    >>> first, second = (candidate(7, index, 4) for index in (1, 2))
+    >>> further.of_two(7, first, second, 5.0) == first, further.known(7) == [first]
+    (True, True)
+    >>> further.joining(7, [1], 3.0)
+    1
+    """
+
+    def __init__(self, fills: MutableSequence[float], several: bool = False) -> None:
+        self._fills = fills
+        self._least = LeastLoaded(fills)
+        self.tries = _TRIES if several else 0
+        self.tried = 1 if several else _SECONDS
+        self.seconds = bytearray(1 << _BITS)  # number of the candidate that is second; 0 where there is none
+
+    def of_two(self, hashed: int, first: int, second: int, full: float) -> int:
+        """Return the worker of a key without a list: its first alone, as long as that has no more than `full`.
+
+        `first` and `second` are its first two candidates.
+        """
+        fills, slot = self._fills, hashed >> _SHIFT
+        if self.seconds[slot]:
+            second = candidate(hashed, self.seconds[slot], len(fills))
+            return first if fills[first] <= fills[second] else second
+        if fills[first] <= full:
+            return first
+        best = 2
+        for index in range(3, 2 + self.tried if second != first else 3):
+            worker = candidate(hashed, index, len(fills))
+            if fills[worker] < fills[second]:
+                best, second = index, worker
+        if fills[second] < fills[first]:
+            self.seconds[slot] = best
+            return second
+        return first
+
+    def known(self, hashed: int) -> list[int]:
+        """Return the workers of a key without a list, each once."""
+        indices = (1, self.seconds[hashed >> _SHIFT] or 1)
+        return list(dict.fromkeys(candidate(hashed, index, len(self._fills)) for index in indices))
+
+    def within(self, hashed: int) -> tuple[set[int], int]:
+        """Return the workers that a key without a list may have, and of how many more nobody knows which they are."""
+        if self.tried == 1:
+            return {candidate(hashed, index, len(self._fills)) for index in (1, 2)}, 0
+        return set(self.known(hashed)), int(not self.seconds[hashed >> _SHIFT])
+
+    def joining(self, hashed: int, own: list[int], mean: float) -> int:
+        """Return the worker that joins a key's list: with several sources one that they all look at first."""
+        tries = self.tries and self.tries + max(0, 3 * (len(own) - 2))
+        for index in range(3, 3 + tries):
+            worker = candidate(hashed, index, len(self._fills))
+            if self._fills[worker] < mean and worker not in own:
+                return worker
+        return self._least.worker()
