@@ -19,7 +19,7 @@ from skewkit.plan.keyplan import KeyPlan
 from skewkit.plan.profile import KeyProfile, key_text, named_heavy
 from skewkit.plan.values import hashable
 from skewkit.plan.windowplan import WindowPlan
-from skewkit.spark.compat import VERSION, conf_reader, is_column, is_connect, is_off, tasks_at_a_time
+from skewkit.spark.compat import VERSION, conf_reader, is_connect, is_off, tasks_at_a_time
 from skewkit.spark.frames import remember
 from skewkit.spark.groupmap import (
     GroupMap,
@@ -98,8 +98,7 @@ def _checked(group: Grouping, given: Functions) -> OrderBy | None:
             check_arguments(what, function)
     if given.order_by is None:
         return None
-    one = isinstance(given.order_by, str) or is_column(given.order_by)
-    listed: Sequence[Any] = [given.order_by] if one else list(given.order_by)  # type: ignore[arg-type]
+    listed: list[Any] = list(given.order_by) if isinstance(given.order_by, list | tuple) else [given.order_by]
     if given.merge is None:
         raise ArgumentError(
             "order_by says along which order hot groups are cut, and without a merge no group is cut; give a merge, "

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from datetime import date
 from functools import reduce
 from operator import and_, or_
+from typing import Any
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -120,7 +122,7 @@ def _exact(keys: Keys, plan: WindowPlan) -> dict[int, Column] | None:
                 return None
         except (SkewkitError, TypeError, ValueError, ArithmeticError):
             return None
-        values = [F.lit(value).cast(type_) for value, type_ in zip(heavy.key, keys.types, strict=True)]
+        values = [_literal(value, type_) for value, type_ in zip(heavy.key, keys.types, strict=True)]
         pairs = zip(keys.columns, values, strict=True)
         found[i] = reduce(and_, [column.eqNullSafe(value) for column, value in pairs])
     return found
@@ -128,6 +130,13 @@ def _exact(keys: Keys, plan: WindowPlan) -> dict[int, Column] | None:
 
 def _has_literal(type_: str) -> bool:
     return type_.partition("(")[0] in ("tinyint", "smallint", "int", "bigint", "string", "boolean", "date", "decimal")
+
+
+def _literal(value: Any, type_: str) -> Column:
+    """Return a key's value; dates by their number of days, as not every text of a year before 1000 can be read."""
+    if isinstance(value, date):
+        return F.date_from_unix_date(F.lit((value - date(1970, 1, 1)).days))
+    return F.lit(value).cast(type_)
 
 
 def _with_block(df: DataFrame, columns: Sequence[Column], plan: WindowPlan, names: Names, role: str) -> DataFrame:

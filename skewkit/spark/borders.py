@@ -10,8 +10,7 @@ from pyspark.sql import functions as F
 
 from skewkit.plan.windowsplit import neighbours
 from skewkit.spark.blocks import Blocks
-from skewkit.spark.carrying import carried
-from skewkit.spark.compat import place
+from skewkit.spark.carrying import beside, carried
 from skewkit.spark.keys import quoted
 
 _ROW_BITS = (1 << 33) - 1
@@ -44,7 +43,7 @@ def bordered(
     )
     handed = copies.unionByName(one_each, allowMissingColumns=True)
     handed = handed.withColumn(helper("to_door"), F.col(helper("to_partition")))
-    handed = place(handed, n, F.col(helper("to_partition")))
+    handed = beside(blocks, handed)
     number = F.monotonically_increasing_id().alias(helper("number"))
     rows = blocks.frame.select("*", number)
     door = F.when(F.col(helper("number")).bitwiseAND(F.lit(_ROW_BITS)) == 0, blocks.partition)

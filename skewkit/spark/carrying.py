@@ -28,7 +28,7 @@ class Helpers:
 
 
 def carried(blocks: Blocks, wanted: Sequence[Carried], names: Sequence[str], ties: Sequence[str]) -> DataFrame:
-    """Return one row per block with what other blocks hold, placed like the blocks.
+    """Return one row per block with what other blocks hold, all in one partition.
 
     Its columns: `to_partition`, `to_block`, `to_key0` and so on, and `names` for what is wanted, in order. The
     totals are computed where the blocks are; only one row per block is sent. Rows that are equal in the order are
@@ -67,7 +67,12 @@ def carried(blocks: Blocks, wanted: Sequence[Carried], names: Sequence[str], tie
         for i, (each, name) in enumerate(zip(wanted, names, strict=True))
     ]
     to = (blocks.partition.alias(helper("to_partition")), blocks.block.alias(helper("to_block")))
-    return place(summed.select(*to, *keys, *folded), blocks.plan.keys.partitions, F.col(helper("to_partition")))
+    return summed.select(*to, *keys, *folded)
+
+
+def beside(blocks: Blocks, rows: DataFrame) -> DataFrame:
+    """Return rows with a `to_partition` on the partitions of that number, where the blocks are."""
+    return place(rows, blocks.plan.keys.partitions, F.col(blocks.names("to_partition")))
 
 
 def meets(blocks: Blocks) -> Column:

@@ -14,7 +14,7 @@ from skewkit.plan.windowplan import WindowPlan
 from skewkit.plan.windowsplit import Carried, Local, WindowSplit, fill
 from skewkit.spark.blocks import Blocks, placed
 from skewkit.spark.borders import bordered
-from skewkit.spark.carrying import Helpers, carried, in_order, meets
+from skewkit.spark.carrying import Helpers, beside, carried, in_order, meets
 from skewkit.spark.guard import guarded
 from skewkit.spark.keys import Keys, Names, quoted
 from skewkit.spark.nulls import has_fewer_nulls, never_null, no_null_within
@@ -128,7 +128,7 @@ def split(
     rows = _with_locals(around, parts, frame, locals_, given)
     hot = "false"
     if wanted:
-        other = carried(blocks, wanted, [totals.of(each) for each in wanted], ties)
+        other = beside(blocks, carried(blocks, wanted, [totals.of(each) for each in wanted], ties))
         rows = rows.join(other.hint("shuffle_hash"), meets(around), "left")
         hot = f"({names('to_block')} is not null)"
     computed = [part.result(locals_, totals, hot) for part in parts]

@@ -174,6 +174,16 @@ CASES = {
         ArgumentError,
         "name at least one column",
     ),
+    "order of a group function that is a number": (
+        lambda df: skewkit.skew_groupby(df, "k").applyInPandas(wrong, "other int", wrong, order_by=3),
+        ArgumentTypeError,
+        "3",
+    ),
+    "order of a group function that is a dict": (
+        lambda df: skewkit.skew_groupby(df, "k").applyInPandas(wrong, "other int", wrong, order_by={"v": 1}),
+        ArgumentTypeError,
+        "dict",
+    ),
     "unknown order of a group function": (
         lambda df: skewkit.skew_groupby(df, "k").applyInPandas(wrong, "other int", wrong, order_by=F.desc("vv")),
         ColumnNotFoundError,

@@ -75,6 +75,13 @@ def ends_of(x):
     }
 
 
+@pytest.mark.connect
+def test_a_hot_key_that_is_a_date_before_the_year_1000(spark):
+    """As a placeholder of an unknown date mostly is; Python writes such a year with fewer than four digits."""
+    df = spark.range(0, 900, 1, 3).selectExpr("if(id % 3 = 0, date'2020-01-01', date'0001-01-01') k", "id v")
+    check(df, ["k"], ["v"], {"rn": F.row_number(), "total": F.sum("v")})
+
+
 @pytest.mark.every(7)
 @pytest.mark.connect
 @pytest.mark.parametrize("strategy", ["auto", "native", "split"])
