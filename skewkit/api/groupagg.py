@@ -39,6 +39,8 @@ def grouped_aggregates(group: Grouping, exprs: Sequence[Any], merges: Merges | N
     if group.strategy == "native":
         return remember(native, group.native())
     columns = _in_order(group, exprs[0], native) if isinstance(exprs[0], dict) else exprs
+    if not columns:
+        return remember(native, group.native("Spark names a result of this dict in its own way; pass Columns instead"))
     if len(native.columns) != len(group.keys.names) + len(columns):
         return remember(native, group.native("the result has not one column per key and aggregate"))
     plan = read_plan(group.df, columns, merges or {}, group.settings.group_rows)

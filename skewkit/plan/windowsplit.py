@@ -304,7 +304,10 @@ def _moment(name: str, frame: Frame) -> WindowSplit:
     """
     x = "double({x})"
     mean = f"if(min({x}) = max({x}), min({x}), avg({x}))"
-    state = f"named_struct('n', double(count({x})), 'm', {mean}, 'q', var_pop({x}) * count({x}))"
+    # Spark's merge of the partials of a group makes NaN of squares that overflow, which a window of its own does not.
+    overflows = f"isnan(var_pop({x})) and abs({mean}) < double('Infinity')"
+    q = f"if({overflows}, double('Infinity'), var_pop({x}) * count({x}))"
+    state = f"named_struct('n', double(count({x})), 'm', {mean}, 'q', {q})"
     merge = (
         "(a, b) -> named_struct('n', a.n + b.n, 'm', a.m + (b.m - a.m) * b.n / (a.n + b.n), "
         "'q', a.q + b.q + (b.m - a.m) * (b.m - a.m) * a.n * b.n / (a.n + b.n))"

@@ -206,6 +206,13 @@ def test_what_cannot_be_taken_apart_is_computed_natively(facts, expr, reason):
     assert reason in skewkit.explain(grouped)
 
 
+def test_a_dict_of_a_field_is_left_to_spark_which_names_its_result(facts):
+    df = facts.selectExpr("k", "struct(v AS x) AS st")
+    ours = skewkit.skew_groupby(df, "k", strategy="wrap").agg({"st.x": "median"})
+    assert_same_rows(ours, df.groupBy("k").agg({"st.x": "median"}))
+    assert "pass Columns instead" in skewkit.explain(ours)
+
+
 def test_dicts_are_taken_as_spark_takes_them(facts):
     assert_same_rows(skewkit.skew_groupby(facts, "k").agg({"v": "max"}), facts.groupBy("k").agg({"v": "max"}))
     for names in ({"v": "count", "s": "collect_set", "k": "mean"}, {"s": "collect_list", "v": "avg"}, {"v": "median"}):

@@ -313,6 +313,15 @@ def test_a_constant_has_no_deviation(facts, order):
 
 
 @pytest.mark.connect
+def test_squares_that_overflow_are_infinite(spark):
+    df = spark.range(0, 300, 1, 4).selectExpr(
+        "if(id % 100 < 80, 0, id % 7) k", "id v", "if(id % 2 = 0, 1, -1) * 1e160D x"
+    )
+    moments = {"sd": F.stddev("x"), "var": F.var_pop("x")}
+    for order, frame in ((["v"], None), ([], None), (["v"], ("rowsBetween", 0, Window.unboundedFollowing))):
+        check(df, ["k"], order, moments, frame)
+
+
 def test_functions_of_finite_frames_keep_their_constants(facts):
     functions = {
         "middle": F.percentile("v", 0.5),
