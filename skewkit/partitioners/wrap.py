@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
@@ -12,26 +12,18 @@ import numpy.typing as npt
 from skewkit.hashing.keys import Keys
 from skewkit.hashing.mix import Hashes
 from skewkit.partitioners.base import Routes
-from skewkit.partitioners.budget import LIMITS, Budget
 from skewkit.partitioners.capacities import Capacities, checked_capacities
-from skewkit.partitioners.checks import Floats, real_number, switch, whole_number
+from skewkit.partitioners.checks import Floats, switch, whole_number
 from skewkit.partitioners.cut import Cut
-from skewkit.partitioners.further_workers import FurtherWorkers
-from skewkit.partitioners.grown_lists import GrownLists
+from skewkit.partitioners.growing import Growing
 from skewkit.partitioners.planned import known_frequencies
-from skewkit.partitioners.sketched import Sketched
-from skewkit.partitioners.slack import APART, Slack
-from skewkit.partitioners.yardstick import Yardstick
 
 W = TypeVar("W", bound="WrapAround")
 
-_SEEN = 10.0  # messages (of average weight) that a key must have before it counts as heavy
 _CHANGED = 0.1  # change of a capacity, as a share, from which on a fitted plan is made anew
-_LISTS = 100  # lists per worker from which on a new plan forgets some
-_NEAR = 0.8  # share of the greatest load of W-Choices, above the mean, up to which heavy keys fill their workers
 
 
-class WrapAround(Sketched):
+class WrapAround(Growing):
     """Heavy keys get one worker after the other, each just when all that they have are full.
 
     skewkit's own scheme. The head, its sketch and the two candidates of every key are those of Nasir et al.,
@@ -127,33 +119,17 @@ class WrapAround(Sketched):
         learn: bool = False,
         **unknown: Any,
     ) -> None:
-        super().__init__(workers, seed, theta=theta, capacity=capacity, **unknown)
+        self.capacities = checked_capacities(capacities, whole_number("workers", workers))
+        self._known = Capacities(self.capacities, int(workers))
+        relative = None if self.capacities is None and not learn else self._known.relative
+        super().__init__(
+            workers, seed, theta=theta, capacity=capacity, first=first, epsilon=epsilon, relative=relative, **unknown
+        )
         self.mu = whole_number("mu", mu)
-        self.first = 10 * self.workers if first is None else whole_number("first", first)
-        self.epsilon = real_number("epsilon", epsilon)
-        self.capacities = checked_capacities(capacities, self.workers)
         self.learn = self.learns = switch("learn", learn)
-        self._due = self.first  # number of messages at which the next plan is made
-        self._slack = Slack(self.workers)
-        self._place = 0  # where in a list this source begins to look for the least loaded
-        self._lists = GrownLists()  # of keys that have more than two workers
-        self._known = Capacities(self.capacities, self.workers)
-        self._even = self.capacities is None and not self.learn
-        self._yardstick = Yardstick(self.workers)
-        self._budget = Budget(self.workers, self.seed, self.theta, self.capacity)
-        # Loads by capacity; where all workers are alike the loads themselves.
-        self._fills = self._loads if self._even else array("d", bytes(8 * self.workers))
-        self._rates = array("d", (1.0 / self._known.relative).tolist())  # fill per weight
-        self._shift = 0.0  # mean fill, less the mean load
-        self._further = FurtherWorkers(self._fills)
         self._cut: Cut | None = None
         self._frequencies: tuple[Hashes, Floats, float] | None = None  # what was fitted
         self._planned_for = self._known.relative  # capacities of the plan that was fitted
-
-    def _seat(self, source: int, sources: int) -> None:
-        self._slack = Slack(self.workers, sources)
-        self._further = FurtherWorkers(self._fills, several=sources > 1)
-        self._place = source
 
     def fit(self: W, keys: Keys, weights: Sequence[float] | npt.NDArray[Any] | None = None) -> W:
         """Plan from known frequencies, keep that plan, and return self.
@@ -175,7 +151,7 @@ class WrapAround(Sketched):
 
     def _make_cut(self, hashes: Hashes, sums: Floats, unit: float) -> None:
         self._planned_for = self._known.relative
-        capacities = None if self._even else self._planned_for
+        capacities = None if self._alike else self._planned_for
         self._cut = Cut(hashes, sums, self.workers, self.theta, self.mu, unit, capacities)
         self.plans += 1
 
@@ -207,133 +183,13 @@ class WrapAround(Sketched):
             self._cut.run_compiled(hashes, weights, self._load_view(), routes)
             self.messages += hashes.size
             return True
-        start = 0
-        while start < hashes.size:
-            if self.messages >= self._due:
-                self._plan()
-            part = slice(start, min(hashes.size, start + self._due - self.messages))
-            self._run_stretch(hashes[part], weights[part], routes[part])
-            start = part.stop
-        return True
-
-    def _run_stretch(self, hashes: Hashes, weights: Floats, routes: Routes) -> None:
-        """Do what `_walk` does in a compiled loop, for messages without a new plan."""
-        from skewkit.compiled.cutting import route_growing, tops_of
-        from skewkit.compiled.head_tail import count
-
-        lows, _, totals = count(hashes, weights, self._table)
-        fills, rates, slack = np.frombuffer(self._fills), np.array(self._rates), self._slack
-        yardstick = self._yardstick
-        tops = tops_of(hashes, weights, lows, totals, np.frombuffer(yardstick.loads), yardstick.top, self.theta)
-        yardstick.top = float(tops[-1])
-        further, budget = self._further, self._budget
-        seconds, own, theirs = (
-            np.frombuffer(x, np.uint8) for x in (further.seconds, budget.own.bits, budget.theirs.bits)
-        )
-        counts = np.array([budget.own.count, budget.theirs.count])
-        frugal = budget.routes(hashes, weights)
-        lists, done = self._lists.arrays(64, 8), 0
-        while True:
-            done, slack.recent = route_growing(
-                hashes,
-                weights,
-                lows,
-                totals,
-                tops,
-                fills,
-                rates,
-                routes,
-                frugal,
-                own,
-                theirs,
-                counts,
-                LIMITS,
-                seconds,
-                lists,
-                done,
-                self.messages + done,
-                slack.recent,
-                slack.law,
-                slack.rungs,
-                self._shift,
-                self.theta,
-                _NEAR,
-                self.epsilon,
-                _SEEN,
-                further.tries,
-                further.tried,
-                self._place,
-            )
-            if done == hashes.size:
-                break
-            lists = self._lists.arrays(2 * lists.keys.size, 2 * lists.rows.shape[1])
-        budget.own.count, budget.theirs.count = counts.tolist()
-        if not self._even:
-            np.add.at(self._load_view(), routes, weights)
-        self.messages += hashes.size
-
-    def _walk(self, messages: Iterable[tuple[int, int, int, float]]) -> list[int]:
-        loads, fills, rates, sketch, routes = self._loads, self._fills, self._rates, self._sketch, []
-        add, n, theta, lists, slack = sketch.add, self.workers, self.theta, self._lists.plain, self._slack
-        further, budget, (of_heavy, of_light, alone) = self._further, self._budget, slack.rungs
-        for hashed, first, second, weight in messages:
-            if self.messages >= self._due:
-                self._plan()
-                lists = self._lists.plain
-            self.messages += 1
-            low = add(hashed, weight)
-            total = sketch.total
-            mean, unit = total / n, total / self.messages
-            head = low >= theta * total > 0.0
-            above = self._yardstick.count(first, second, weight, head) - mean
-            budget.count(hashed, weight)
-            calm, easy = slack.allowed(above, unit, self.messages, budget.spent)
-            mean += self._shift
-            heavy = head and low >= _SEEN * unit
-            if heavy:
-                limit = room = max((of_heavy + calm) * unit, _NEAR * above)
-            else:
-                limit = max((of_light + easy) * unit, above, self.epsilon * total)
-                room = max((alone + easy) * unit, above, self.epsilon * total)
-            own = lists.get(hashed)
-            if own is not None:
-                start = self._place % len(own) if calm < APART else 0
-                worker = min(own[start:] + own[:start], key=fills.__getitem__)
-            else:
-                worker = further.of_two(hashed, first, second, mean + room - unit)
-            if fills[worker] + unit > mean + limit:
-                emptiest = further.joining(hashed, own or [], mean)
-                if fills[emptiest] < fills[worker]:
-                    if own is None:
-                        own = lists[hashed] = further.known(hashed)
-                    own.append(emptiest)
-                    worker = emptiest
-            budget.own.add(hashed, worker)
-            fills[worker] += weight * rates[worker]
-            if not self._even:
-                loads[worker] += weight
-            routes.append(worker)
-        return routes
-
-    def _plan(self) -> None:
-        """Forget the lists of keys that the sketch does not track any more, where there are many lists."""
-        if len(self._lists.plain) > _LISTS * self.workers:
-            low = self._sketch.low
-            self._lists.keep(lambda hashed: low(hashed) > 0.0)
-        self._due = 2 * self.messages
-        self.plans += 1
+        return super()._run_compiled(hashes, weights, routes)
 
     def _choices(self, hashed: int) -> int:
-        if self._cut is not None:
-            return self._cut.choices(hashed)
-        own = self._lists.plain.get(hashed)
-        return min(2, self.workers) if own is None else len(own)
+        return super()._choices(hashed) if self._cut is None else self._cut.choices(hashed)
 
     def _choices_beside(self, others: Sequence[Any], hashed: int) -> int:
         sources: list[WrapAround] = [self, *others]
         if any(source._cut is not None for source in sources):
-            return super()._choices_beside(others, hashed)
-        listed = [(source, source._lists.plain.get(hashed)) for source in sources]
-        within = [(set(own), 0) if own else source._further.within(hashed) for source, own in listed]
-        known, unknown = set().union(*(workers for workers, _ in within)), sum(more for _, more in within)
-        return min(self.workers, max(len(known) + unknown, super()._choices_beside(others, hashed)))
+            return max(source._choices(hashed) for source in sources)
+        return super()._choices_beside(others, hashed)
