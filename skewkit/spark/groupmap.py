@@ -26,6 +26,9 @@ from skewkit.spark.workers import GroupFunction, on_parts, on_whole_cogroups, on
 
 _EXTENSION_INTS = "spark.sql.execution.pythonUDF.pandas.preferIntExtensionDtype"
 
+_MOST_COMPARED = 16
+"""So many hot keys at most are told by comparing their texts, without a hash."""
+
 
 @dataclass(frozen=True)
 class GroupMap:
@@ -91,19 +94,21 @@ def apply_in_parts_where_read(
         df, found = named(df, {f"key{i}": column for i, column in enumerate(keys.columns)}, names)
         keys = keys.renamed([found[f"key{i}"] for i in range(len(keys.columns))])
         over = replace(task, func=on_whole_groups(task.func, width, 0))
-    marked = with_heavy_index(df, keys, plan, names)
     heavy = F.col(names("heavy"))
-    if known:
+    by_value = row_hash is None and set(known) == set(keys.names) and 0 < len(plan.heavy) <= _MOST_COMPARED
+    marked = _with_index_by_value(df, known, names) if by_value else with_heavy_index(df, keys, plan, names)
+    if known and not by_value:
         # Another key may have the hash of a heavy one: where values are taken from the plan, they are compared.
         same = [element_or_null(texts, "string", heavy) == F.col(quoted(name)) for name, texts in known.items()]
         exact = F.when(reduce(and_, same), heavy).otherwise(F.lit(-1))
         marked = without(marked, names("heavy"), last={names("heavy"): F.when(heavy >= 0, exact).otherwise(F.lit(-1))})
-    cold = without(marked.where(heavy < 0), names("hash"), names("heavy"))
+    hashes = [] if by_value else [names("hash")]
+    cold = without(marked.where(heavy < 0), *hashes, names("heavy"))
     hot = marked.where(heavy >= 0)
     if row_hash is not None:
         hot = place(with_partition(hot, plan, names, row_hash), plan.partitions, F.col(names("partition")))
         hot = without(hot, names("partition"))
-    hot = without(hot, names("hash"))
+    hot = without(hot, *hashes) if hashes else hot
     parts = _parts(hot, keys, width, names, task, known)
     return over.over(cold, keys.columns).unionAll(_merged(parts, names, task))
 
@@ -133,6 +138,16 @@ def apply_in_order(df: DataFrame, keys: Keys, by: OrderBy, plan: WindowPlan, tas
 def _whole_groups(at: Placed, rows: DataFrame, task: GroupMap) -> DataFrame:
     whole = on_whole_groups(task.func, at.width, 1)
     return task.over(rows, [F.col(at.names("partition")), *at.keys.columns], whole)
+
+
+def _with_index_by_value(df: DataFrame, known: Mapping[str, Sequence[str]], names: Names) -> DataFrame:
+    """Return the frame with the heavy index of texts that are compared; filters compute a hash once per comparison."""
+    columns = [F.col(quoted(name)) for name in known]
+    index: Column | None = None
+    for i, texts in enumerate(zip(*known.values(), strict=True)):
+        same = reduce(and_, [column == F.lit(text) for column, text in zip(columns, texts, strict=True)])
+        index = F.when(same, i) if index is None else index.when(same, i)
+    return df.select("*", (F.lit(-1) if index is None else index.otherwise(-1)).alias(names("heavy")))
 
 
 def _known_texts(df: DataFrame, keys: Keys, plan: KeyPlan) -> dict[str, list[str]]:
