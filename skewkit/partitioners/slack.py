@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 _ALONE = (1.25, 2.5, 1.5)  # messages above the mean: for heavy keys, for light keys, for light keys with one worker
-_BESIDE = (0.5, 2.25, 1.0)  # the same where there are several sources: what each allows itself adds up
+_BESIDE = (1.25, 4.0, 1.75)  # the same for two to eight sources, each of which sees few messages of a light key
+_AMONG = (0.5, 2.25, 1.0)  # the same for more of them: what each allows itself adds up
+_FEW = 8
 _HORIZON = 4.0  # the average is that of the last quarter of the stream, mostly
 _MOST = 20.0  # messages that count at most, of what W-Choices has above the mean
 _WIDE, _SHARED = 5000.0, 250.0  # the same, times workers, and times sources
@@ -38,7 +40,7 @@ class Slack:
     """
 
     def __init__(self, workers: int, sources: int = 1) -> None:
-        self.rungs = _ALONE if sources == 1 else _BESIDE
+        self.rungs = _ALONE if sources == 1 else _BESIDE if sources <= _FEW else _AMONG
         most, least = min(_MOST, _WIDE / workers, _SHARED / sources), 0.0 if sources == 1 else 1.0
         self.law = _HORIZON, most, _STEEP, _OFF, _FREE, least, APART
         self.recent = 0.0

@@ -735,3 +735,23 @@ def test_orders_by_which_nothing_can_be_cut(spark, skewed):
         ours = grouped.applyInPandas(order_by=order, **given)
         assert "strategy   native" in skewkit.explain(ours)
         assert why in skewkit.explain(ours)
+
+
+@pytest.mark.parametrize("hot", [1, 3])
+def test_few_hot_texts_are_told_without_a_hash(spark, hot):
+    """They are compared, once for a row."""
+    df = spark.range(0, 42_000, 1, 4).selectExpr(
+        f"if(id % 10 < 8, concat('hot ', id % {hot}), if(id % 100 = 8, null, string(id % 97))) k", "id v"
+    )
+
+    def total(frame):
+        return pd.DataFrame({"k": frame["k"].iloc[:1], "n": [len(frame)], "v": [frame["v"].sum()]})
+
+    def merged(parts):
+        return pd.DataFrame({"k": parts["k"].iloc[:1], "n": [parts["n"].sum()], "v": [parts["v"].sum()]})
+
+    schema = "k string, n bigint, v bigint"
+    ours = skewkit.skew_groupby(df, "k", strategy="wrap", partitions=8).applyInPandas(total, schema, merge=merged)
+    assert HERE in skewkit.explain(ours), skewkit.explain(ours)
+    assert "xxhash64" not in explained(ours)
+    assert_same_rows(ours, df.groupBy("k").applyInPandas(total, schema))
