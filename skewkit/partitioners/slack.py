@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 _ALONE = (1.25, 2.5, 1.5)  # messages above the mean: for heavy keys, for light keys, for light keys with one worker
-_BESIDE = (1.25, 4.0, 1.75)  # the same for two to eight sources, each of which sees few messages of a light key
+_BESIDE = (1.5, 4.0, 1.75)  # the same for two to eight sources, each of which sees few messages of a light key
 _AMONG = (0.5, 2.25, 1.0)  # the same for more of them: what each allows itself adds up
 _FEW = 8
 _HORIZON = 4.0  # the average is that of the last quarter of the stream, mostly

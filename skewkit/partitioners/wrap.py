@@ -63,7 +63,7 @@ class WrapAround(Growing):
     * Pairs are mostly 10 to 60 % fewer than those of D-Choices (`benchmarks/balance.py`). Where keys come in bursts
       (`git_changes`), W-Choices is level at times, and D-Choices never: there the slack saves the pairs, as long as
       it can. A greater `epsilon` saves more.
-    * With s sources the numbers of the table are 1.25, 1.75 and 4, with more than eight 0.5, 1 and 2.25, as what each
+    * With s sources the numbers of the table are 1.5, 1.75 and 4, with more than eight 0.5, 1 and 2.25, as what each
       allows itself adds up at the workers. The slack comes from 250 / s messages at most, and light keys always have
       all of it. The second worker is the second candidate, and the worker that joins a list is not the least loaded,
       which is another one at every source, but the first of the key's further candidates that has less than the

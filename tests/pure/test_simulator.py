@@ -104,13 +104,13 @@ def test_several_sources_of_wrap_add_up_to_less_than_those_of_d_choices():
     assert ours.pairs < theirs.pairs
 
 
-@pytest.mark.parametrize(("z", "sources"), [(1.4, 48), (2.0, 5), (2.0, 48)])
-def test_several_sources_of_wrap_share_the_workers_of_a_key(z, sources):
+@pytest.mark.parametrize(("z", "sources", "few"), [(1.4, 48, 48), (2.0, 5, 12), (2.0, 48, 48)])
+def test_several_sources_of_wrap_share_the_workers_of_a_key(z, sources, few):
     """What each opens for itself would add up to more than D-Choices has, which draws the same ones everywhere."""
     stream = streams.drifting_zipf(300_000, 10_000, z, 5, seed=1)
     ours, w, d = (replay(stream, name, workers=100, sources=sources) for name in ("wrap", "w_choices", "d_choices"))
-    assert ours.pairs < d.pairs < w.pairs
-    assert ours.imbalance <= w.imbalance + sources / stream.size < d.imbalance / 10
+    assert ours.pairs < 0.9 * d.pairs < w.pairs
+    assert ours.imbalance <= w.imbalance + few / stream.size < d.imbalance / 10
 
 
 @pytest.mark.parametrize("capacities", [None, [1.0, 2.0, 4.0, 1.0, 1.0] * 10])
