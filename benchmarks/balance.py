@@ -41,8 +41,8 @@ def cases(rows: int) -> Iterator[tuple[str, Any, int, int]]:
                 yield f"drift {z}, {periods}", streams.drifting_zipf(rows, KEYS, z, periods, seed=1), 100, sources
     for name, columns in REAL.items():
         for column in columns if (DATA / f"{name}.parquet").exists() else ():
-            for n in (5, 20, 100):
-                yield f"{name[:6]}, {column}", real(name, column, rows), n, 1
+            for n, sources in ((5, 1), (20, 1), (100, 1), (20, 5)):
+                yield f"{name[:6]}, {column}", real(name, column, rows), n, sources
 
 
 def real(name: str, column: str, rows: int) -> Any:
