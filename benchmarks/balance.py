@@ -68,7 +68,7 @@ def main(rows: int = 1_000_000, runs: int = 3) -> None:
     """Print a line per stream; a star marks where `wrap` has more than the bound of its column.
 
     The bounds: for a fitted plan an imbalance of 1e-3 of the mean load, and keys + n - 1 pairs; else the imbalance
-    of W-Choices, give or take two messages, and the pairs of D-Choices.
+    of W-Choices, at the end and on average, give or take two messages, and the pairs of D-Choices.
     """
     rows = min(rows, 1_000_000)
     print(f"{rows:,} messages, {KEYS:,} keys; {runs} seeds; max load - mean load in messages, at the end and (but for")

@@ -155,7 +155,7 @@ PAPER = Paper(
     "key. `python -m benchmarks balance` prints over 100 more lines (1 M messages; 5 to 1,000 workers, drift,"
     " several sources, capacities) and stars those that miss the aim, give or take two messages. By pairs: none, but "
     "for the two fastest drifts at z = 2 and 1,000 workers (0.9 and 17.3 % more). By imbalance at the end: none with "
-    "one source; with 5 sources, as in the D-Choices paper, some, by 3 to 29 messages (and git changes by author on 20 "
+    "one source; with 5 sources, as in the D-Choices paper, some, by 3 to 21 messages (and git changes by author on 20 "
     "workers take 1.0 % more pairs than D-Choices there); with 48 "
     "sources two (at z = 0.8 35 messages above the mean, where W-Choices has 20 and D-Choices 163; "
     "drift at z = 0.8 327, 322 and 933). With unequal workers loads are as uneven by capacity as W-Choices would leave "
