@@ -81,7 +81,7 @@ class Growing(Sketched):
 
     def _run_stretch(self, hashes: Hashes, weights: Floats, routes: Routes) -> None:
         """Do what `_walk` does in a compiled loop, for messages without a new plan."""
-        from skewkit.compiled.cutting import route_growing, tops_of
+        from skewkit.compiled.growing import route_growing, tops_of
         from skewkit.compiled.head_tail import count
 
         lows, _, totals = count(hashes, weights, self._table)

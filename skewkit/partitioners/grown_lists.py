@@ -41,7 +41,7 @@ class GrownLists:
     def arrays(self, size: int, width: int) -> Lists:
         """Return the lists for compiled loops, with room for so many and so long ones at least."""
         if self._arrays is None or size > self._arrays.keys.size or width > self._arrays.rows.shape[1]:
-            from skewkit.compiled.cutting import index
+            from skewkit.compiled.growing import index
 
             known = self.plain
             size, width = max(size, len(known)), max(width, *map(len, known.values()), 0)
