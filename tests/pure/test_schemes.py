@@ -274,10 +274,14 @@ def test_wrap_is_level_at_any_time_or_as_level_as_w_choices(stream, n, epsilon, 
     w = PARTITIONERS["w_choices"](workers=n, seed=seed)
     recent = 0.0
     for sent, key in enumerate(sorted(stream) if sort else stream, 1):
+        pairs = p._budget.own.count
         worker = p.route(key)
         w.route(key)
         recent += (min(w.loads.max() - sent / n, 20.0) - recent) * min(1.0, 4.0 / sent)
-        level = sent / n + max(2.5 + max(recent, 1.5 * recent - 1.0), epsilon * sent)
+        wanted = max(recent, 1.5 * recent - 1.0)
+        spent = min(1.0, max(0.0, (pairs / p._budget.theirs.count - 0.9) / 0.05))
+        slack = min(wanted, 2.0) + max(0.0, wanted - 2.0) * spent
+        level = sent / n + max(2.5 + slack, epsilon * sent)
         assert p.loads[worker] <= max(level, w.loads.max(), sent / n + 1.0) + 1e-9
 
 
