@@ -61,12 +61,12 @@ def check(df, seed, strategy="wrap"):
     assert found.schema == plain.schema, case
     rows = by_key(found, len(keys))
     assert rows.keys() == expected.keys(), case
+    columns = plain.columns[len(keys) :]
+    texts = columns if case.by_dict else case.aggregates  # a dict is one text for several columns
     for key, theirs in expected.items():
         assert len(rows[key]) == 1, f"{key} has {len(rows[key])} rows\n{case}"
-        for i, (a, b) in enumerate(zip(rows[key][0], theirs[0], strict=True)):
-            assert same(a, b, case.aggregates[i]), (
-                f"{plain.columns[len(keys) + i]} of {key}: ours {a!r}, plain {b!r}\n{case}\nseed {seed}"
-            )
+        for column, text, a, b in zip(columns, texts, rows[key][0], theirs[0], strict=True):
+            assert same(a, b, text), f"{column} of {key}: ours {a!r}, plain {b!r}\n{case}\nseed {seed}"
     text = skewkit.explain(found)
     return "split" if "strategy   wrap" in text else text.splitlines()[1]
 
