@@ -32,11 +32,11 @@ from skewkit.spark.groupmap import (
 from skewkit.spark.ordering import OrderBy, find_order
 from skewkit.spark.profiling import Found
 from skewkit.spark.seen import Seen
+from skewkit.spark.sending import UNWEIGHED, WEIGHT
 
-_WEIGHT = "spark.sql.execution.arrow.maxBytesPerBatch"
 _BY_NAME = "spark.sql.legacy.execution.pandas.groupedMap.assignColumnsByName"
 _WEIGHED = (
-    f"Spark weighs every row that goes to Python; where rows are small, {_WEIGHT}={(1 << 31) - 1} saves that time "
+    f"Spark weighs every row that goes to Python; where rows are small, {WEIGHT}={UNWEIGHED} saves that time "
     "(docs/speed.md)"
 )
 _FEW_KEYS = 16
@@ -124,7 +124,7 @@ def _why_whole(group: Grouping, by: OrderBy | None) -> str | None:
 
 def _in_parts(group: Grouping, found: Found, choice: Choice, plan: KeyPlan, task: GroupMap) -> DataFrame:
     seen = Seen(group.df.select("*", *group.keys.columns)) if group.keys.computed else group.seen
-    if VERSION >= (4, 2) and conf_reader(group.df.sparkSession)(_WEIGHT) is None:
+    if VERSION >= (4, 2) and conf_reader(group.df.sparkSession)(WEIGHT) is None:
         choice = noted(choice, _WEIGHED)
     if seen.costly_again is not None:
         frame = apply_in_parts(group.df, group.keys, plan, task, group.salt())

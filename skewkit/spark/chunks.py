@@ -39,7 +39,8 @@ class Chunking:
     With `tie` and `block` the rows come sorted by `heavy`, `block` and an order: `tie` is the same for rows that are
     equal in the order, which stay in one sub-group, and `block` is the range of the order.
 
-    Rows come without the columns that are `known`, in the order of their positions: they are put back here.
+    Rows come without the columns that are `known`, in the order of their positions: they are put back here. Where there
+    is only `one` heavy key, of index 0, they come without the index, too.
     """
 
     width: int
@@ -53,6 +54,7 @@ class Chunking:
     tie: int | None = None
     block: int | None = None
     known: tuple[KnownColumn, ...] = ()
+    one: bool = False
 
 
 @dataclass
@@ -97,6 +99,7 @@ def on_chunks(func: GroupFunction, how: Chunking) -> Callable[[Iterator[Batch]],
 
     def chunks(batches: Iterator[Batch]) -> Iterator[Batch]:
         number, with_key = 0, takes_key(func)
+        batches = (_with_index(batch, how) for batch in batches) if how.one else batches
         for table in _in_ranges(batches, how) if how.tie is not None else _as_read(batches, how):
             group = table.column(how.heavy)[0].as_py()
             place = 0 if how.block is None else table.column(how.block)[0].as_py()
@@ -200,6 +203,17 @@ def _by_value(batch: Batch, position: int, how: Chunking) -> Iterator[tuple[Any,
         for start in range(0, rows.num_rows, how.most_rows):
             for piece in _halved(rows.slice(start, how.most_rows), how.most_bytes):
                 yield value, piece
+
+
+def _with_index(batch: Batch, how: Chunking) -> Batch:
+    """Return rows of the only heavy key with its index, where it is looked for."""
+    import pyarrow as pa
+
+    at = how.heavy - len(how.known)
+    columns, names = list(batch.columns), list(batch.schema.names)
+    columns.insert(at, pa.repeat(pa.scalar(0, pa.int32()), batch.num_rows))
+    names.insert(at, "")
+    return pa.RecordBatch.from_arrays(columns, names)
 
 
 def _put_back(rows: Batch, heavy: int, how: Chunking) -> Batch:

@@ -21,6 +21,7 @@ from skewkit.spark.keys import Keys, Names, quoted
 from skewkit.spark.ordering import OrderBy
 from skewkit.spark.route import element_or_null, with_heavy_index, with_partition
 from skewkit.spark.selecting import without
+from skewkit.spark.sending import on_batches
 from skewkit.spark.windowcalls import named
 from skewkit.spark.workers import GroupFunction, on_parts, on_whole_cogroups, on_whole_groups
 
@@ -75,7 +76,7 @@ def apply_in_parts(df: DataFrame, keys: Keys, plan: KeyPlan, task: GroupMap, row
     The frame is computed once: both the branch of the cold keys and that of the hot ones read one exchange.
     """
     at = placed(df, keys, plan, row_hash)
-    parts = _parts(at.hot(), at.keys, at.width, at.names, task)
+    parts = _parts(at.hot(), at.keys, at.width, at.names, task, one=len(plan.heavy) == 1)
     return _whole_groups(at, at.cold(), task).unionAll(_merged(parts, at.names, task))
 
 
@@ -109,7 +110,7 @@ def apply_in_parts_where_read(
         hot = place(with_partition(hot, plan, names, row_hash), plan.partitions, F.col(names("partition")))
         hot = without(hot, names("partition"))
     hot = without(hot, *hashes) if hashes else hot
-    parts = _parts(hot, keys, width, names, task, known)
+    parts = _parts(hot, keys, width, names, task, known, one=len(plan.heavy) == 1)
     return over.over(cold, keys.columns).unionAll(_merged(parts, names, task))
 
 
@@ -132,7 +133,8 @@ def apply_in_order(df: DataFrame, keys: Keys, by: OrderBy, plan: WindowPlan, tas
     cold = task.over(marked.where(heavy < 0), [blocks.partition, *keys.columns], whole)
     hot = marked.where(heavy >= 0).select("*", F.xxhash64(*by.columns).alias(names("tie")))
     hot = hot.sortWithinPartitions(heavy, blocks.block, *by.sorting)
-    return cold.unionAll(_merged(_parts(hot, keys, width, names, task), names, task))
+    parts = _parts(hot, keys, width, names, task, one=len(plan.keys.heavy) == 1)
+    return cold.unionAll(_merged(parts, names, task))
 
 
 def _whole_groups(at: Placed, rows: DataFrame, task: GroupMap) -> DataFrame:
@@ -175,17 +177,24 @@ def _parts(
     names: Names,
     task: GroupMap,
     known: Mapping[str, Sequence[str]] | None = None,
+    *,
+    one: bool,
 ) -> DataFrame:
-    """Run the function on bounded sub-groups of the hot rows, where they are; one row for each result."""
+    """Run the function on bounded sub-groups of the hot rows, where they are; one row for each result.
+
+    Texts of the keys that are `known` are not sent to Python, nor is the heavy index where there is `one` hot key.
+    """
     known = known or {}
     rows, found = named(hot, {f"part{i}": column for i, column in enumerate(keys.columns)}, names)
     columns = rows.columns
     read = conf_reader(hot.sparkSession)
     ordered = names("tie") in columns
+    one = one and len(columns) > len(known) + 1  # some column has to say how many rows there are
     how = Chunking(
         width=width,
         keys=tuple(columns.index(found[f"part{i}"]) for i in range(len(keys.columns))),
         heavy=columns.index(names("heavy")),
+        one=one,
         most_rows=max(1, task.most_rows),
         most_bytes=max(1, task.most_bytes),
         out=_out(names),
@@ -195,10 +204,11 @@ def _parts(
         block=columns.index(names("block")) if ordered else None,
         known=tuple(sorted(KnownColumn(columns.index(name), name, tuple(texts)) for name, texts in known.items())),
     )
-    rows = without(rows, *known) if known else rows
+    unsent = [*known, *([names("heavy")] if one else [])]
+    rows = without(rows, *unsent) if unsent else rows
     types = ("int", "int", "int", "binary")
     schema = ", ".join(f"{quoted(name)} {type_}" for name, type_ in zip(how.out, types, strict=True))
-    return rows.mapInArrow(on_chunks(task.func, how), schema)
+    return on_batches(rows, on_chunks(task.func, how), schema)
 
 
 def _merged(parts: DataFrame, names: Names, task: GroupMap) -> DataFrame:

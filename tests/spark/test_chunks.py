@@ -53,6 +53,17 @@ def test_rows_in_any_order(drawn, size):
         assert {str(pd.isna(keys[v]) or keys[v]) for v in values} == {str(pd.isna(key[0]) or int(key[0]))}
 
 
+@pytest.mark.parametrize("how", [HOW, ORDERED])
+def test_rows_of_one_key_come_without_their_index(how):
+    rows = [(5, i, 0, 0, i // 3) for i in range(20)]
+    sent = [batch.drop_columns(["heavy"]) for batch in batches(rows, 6)]
+    func = on_chunks(lambda frame: frame["v"].tolist(), replace(how, one=True))
+    found = [(row["group"], pickle.loads(row["packed"])) for batch in func(iter(sent)) for row in batch.to_pylist()]
+    assert {group for group, _ in found} == {0}
+    assert [v for _, (_, key, values) in found for v in values] == list(range(20))
+    assert {key for _, (_, key, _) in found} == {(5,)}
+
+
 @settings(max_examples=60, deadline=None)
 @given(ROWS, st.integers(1, 20), st.sampled_from([1 << 20, 100]))
 def test_rows_along_an_order(drawn, size, most_bytes):
