@@ -164,8 +164,8 @@ PAPER = Paper(
     "above it; no line there has more pairs than D-Choices. At 1,000 workers being level has its price: while the mean "
     "rises by 50 messages, 30,400 of one key come; a scheme that keeps all workers within 4.5 messages needs 518 "
     "of them for that key at least, and D-Choices, which takes 170, is 720 above the mean. What is allowed above the "
-    "mean, less of it as long as there are fewer than 80 to 90 % of the pairs of D-Choices, was tried: on 167 lines, 49 "
-    "of them with several sources, `wrap` is within two messages of W-Choices on 161 instead of 153 then, and has "
+    "mean, less of it as long as there are fewer than 80 to 90 % of the pairs of D-Choices, was tried: on 167 lines, "
+    "49 of them with several sources, `wrap` is within two messages of W-Choices on 161 instead of 153 then, and has "
     "more pairs than D-Choices on 12 instead of 3, up to 22.6 % more instead of 17.3 %.",
     departures=(
         "This scheme is no paper's. Its fitted plan is McNaughton's wrap-around rule (1959); head, sketch and "
