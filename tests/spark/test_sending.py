@@ -1,11 +1,15 @@
 """Rows reach a function of batches, and what it returns comes back, as by `mapInArrow`, whatever way is taken."""
 
+from collections.abc import Iterator
+
+import pandas as pd
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyspark.sql import functions as F
 
+import skewkit
 from skewkit.spark.compat import VERSION, explained
 from skewkit.spark.sending import UNWEIGHED, WEIGHT, _as_column, on_batches
 from skewkit.testing import assert_same_rows
@@ -33,6 +37,10 @@ def test_a_value_for_every_row_and_every_result_once(steps, last):
     assert [row["n"] for value in values if value for row in value] == wanted
 
 
+def doubled(columns: Iterator[pd.Series]) -> Iterator[pd.Series]:
+    yield from (column * 2 for column in columns)
+
+
 FRAMES = {
     "names to quote": lambda spark: spark.range(50, numPartitions=4).select(
         "id", F.lit("x").alias("a b"), F.lit(1).alias("ID ")
@@ -42,6 +50,9 @@ FRAMES = {
     "no rows": lambda spark: spark.range(8, numPartitions=4).where("id < 0"),
     "nested": lambda spark: spark.range(50, numPartitions=4).selectExpr(
         "id", "struct(id, array(string(id), null)) s", "map(id, timestamp_seconds(id)) m", "null n", "decimal(id) d"
+    ),
+    "columns of other functions": lambda spark: spark.range(50, numPartitions=4).select(
+        "id", F.udf(lambda x: x + 1, "long")("id").alias("u"), F.pandas_udf(doubled, "long")("id").alias("p")
     ),
     "a wide frame": lambda spark: spark.range(9, numPartitions=2).selectExpr(*(f"id + {i} c{i}" for i in range(400))),
 }
@@ -65,6 +76,15 @@ def test_what_map_in_arrow_returns(spark, frame, weight):
         ours = on_batches(df, told, "said string")
         assert_same_rows(ours, df.mapInArrow(told, "said string"))
         assert ("MapInArrow" in explained(ours)) == (weight == UNWEIGHED or VERSION < (4, 2))
+
+
+def test_large_types_of_arrow(spark):
+    df = spark.range(50, numPartitions=4).selectExpr("string(id) s", "binary(string(id)) b")
+    with conf(spark, "spark.sql.execution.arrow.useLargeVarTypes", "true"):
+        assert_same_rows(on_batches(df, told, "said string"), df.mapInArrow(told, "said string"))
+        sums = skewkit.skew_groupby(df.selectExpr("s LIKE '1%' k", "s", "b"), "k", strategy="wrap", partitions=2)
+        rows = sums.applyInPandas(lambda frame: frame[["k"]].iloc[:1], "k boolean", merge=lambda parts: parts.iloc[:1])
+        assert sorted(rows.collect()) == [(False,), (True,)]
 
 
 def test_a_function_that_fails_is_named(spark):
