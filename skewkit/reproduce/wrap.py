@@ -166,9 +166,10 @@ PAPER = Paper(
     "of them for that key at least, and D-Choices, which takes 170, is 720 above the mean. What is allowed above the "
     "mean, less of it as long as there are fewer than 80 to 90 % of the pairs of D-Choices, was tried: on 167 lines, "
     "49 of them with several sources, `wrap` is within two messages of W-Choices on 161 instead of 153 then, and has "
-    "more pairs than D-Choices on 12 instead of 3, up to 22.6 % more instead of 17.3 %. With nothing allowed beyond the "
-    "load of W-Choices, it is nowhere farther above the mean than W-Choices on the 118 lines of one source, and has more "
-    "pairs than D-Choices on 89 of them, mostly 10 to 40 % more: the few messages are what the pairs are saved with.",
+    "more pairs than D-Choices on 12 instead of 3, up to 22.6 % more instead of 17.3 %. With nothing allowed beyond "
+    "the load of W-Choices, it is nowhere farther above the mean than W-Choices on the 118 lines of one source, and "
+    "has more pairs than D-Choices on 89 of them, mostly 10 to 40 % more: the few messages are what the pairs are "
+    "saved with.",
     departures=(
         "This scheme is no paper's. Its fitted plan is McNaughton's wrap-around rule (1959); head, sketch and "
         "candidates are those of the D-Choices paper.",
