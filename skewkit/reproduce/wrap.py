@@ -156,20 +156,13 @@ PAPER = Paper(
     " several sources, capacities) and stars those that miss the aim, give or take two messages. By pairs: none, but "
     "for the two fastest drifts at z = 2 and 1,000 workers (0.9 and 17.3 % more). By imbalance at the end: none with "
     "one source; with 5 sources, as in the D-Choices paper, some, by 3 to 21 messages (and git changes by author on 20 "
-    "workers take 1.0 % more pairs than D-Choices there, which is no difference: over 15 draws of the hash functions "
-    "it is 0.6 % in the median, and 2.3 % either way from draw to draw); with 48 "
+    "workers take 1.0 % more pairs than D-Choices there); with 48 "
     "sources two (at z = 0.8 35 messages above the mean, where W-Choices has 20 and D-Choices 163; "
     "drift at z = 0.8 327, 322 and 933). With unequal workers loads are as uneven by capacity as W-Choices would leave "
     "equal ones: up to 9 % above the mean for a while after many keys have changed, where D-Choices is 75 to 176 % "
     "above it; no line there has more pairs than D-Choices. At 1,000 workers being level has its price: while the mean "
     "rises by 50 messages, 30,400 of one key come; a scheme that keeps all workers within 4.5 messages needs 518 "
-    "of them for that key at least, and D-Choices, which takes 170, is 720 above the mean. What is allowed above the "
-    "mean, less of it as long as there are fewer than 80 to 90 % of the pairs of D-Choices, was tried: on 167 lines, "
-    "49 of them with several sources, `wrap` is within two messages of W-Choices on 161 instead of 153 then, and has "
-    "more pairs than D-Choices on 12 instead of 3, up to 22.6 % more instead of 17.3 %. With nothing allowed beyond "
-    "the load of W-Choices, it is nowhere farther above the mean than W-Choices on the 118 lines of one source, and "
-    "has more pairs than D-Choices on 89 of them, mostly 10 to 40 % more: the few messages are what the pairs are "
-    "saved with.",
+    "of them for that key at least, and D-Choices, which takes 170, is 720 above the mean.",
     departures=(
         "This scheme is no paper's. Its fitted plan is McNaughton's wrap-around rule (1959); head, sketch and "
         "candidates are those of the D-Choices paper.",

@@ -185,6 +185,19 @@ def test_texts_of_hot_keys_are_known_to_the_workers(spark, key, place, profiled,
     assert columns_sent(explained(ours, "FORMATTED")) == 2 + (not key.startswith("texts")) + (hot > 1)
 
 
+@pytest.mark.connect
+@pytest.mark.parametrize("type_", ["string", "bigint"])
+def test_a_frame_of_nothing_but_its_key(spark, type_):
+    df = spark.range(200, numPartitions=3).selectExpr(f"cast(if(id % 3 > 0, -1, if(id < 20, null, id)) AS {type_}) k")
+    count = lambda key, frame: pd.DataFrame({"k": [str(key[0])], "n": [len(frame)]})  # noqa: E731
+    merge = lambda parts: parts.groupby("k", as_index=False).sum()  # noqa: E731
+    ours = skewkit.skew_groupby(df, "k", strategy="wrap", partitions=3).applyInPandas(
+        count, "k string, n bigint", merge=merge
+    )
+    assert_same_rows(ours, df.groupBy("k").applyInPandas(count, "k string, n bigint"))
+    assert HERE in skewkit.explain(ours)
+
+
 def columns_sent(plan):
     """Return how many columns go to the Python function of hot rows, by its plan in Spark 4.2 or before."""
     sent = re.search(r"\(\d+\) MapInArrow[^\n]*\nInput \[(\d+)\]", plan)
