@@ -252,12 +252,21 @@ def _given(rows: Table, how: Chunking) -> tuple[tuple[Any, ...], tuple[Any, ...]
 
 def _values(column: Any) -> list[Any]:
     """Return the values of a column as dictionary keys; dates and times as numbers, which Python may not have."""
+    return list(map(same, column.cast(_with_numbers(column.type)).to_pylist()))
+
+
+def _with_numbers(type_: Any) -> Any:
+    """Return a type with whole numbers for the dates and times in it."""
     import pyarrow as pa
 
-    whole = {32: pa.int32(), 64: pa.int64()}
-    if pa.types.is_temporal(column.type) and column.type.bit_width in whole:
-        column = column.cast(whole[column.type.bit_width])
-    return list(map(same, column.to_pylist()))
+    if pa.types.is_temporal(type_):
+        return {32: pa.int32(), 64: pa.int64()}.get(type_.bit_width, type_)
+    if pa.types.is_struct(type_):
+        return pa.struct([field.with_type(_with_numbers(field.type)) for field in type_])
+    for is_list, list_of in ((pa.types.is_list, pa.list_), (pa.types.is_large_list, pa.large_list)):
+        if is_list(type_):
+            return list_of(type_.value_field.with_type(_with_numbers(type_.value_type)))
+    return type_
 
 
 def _nullable(table: Table) -> Table:
