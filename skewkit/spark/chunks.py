@@ -6,9 +6,7 @@ by value.
 
 from __future__ import annotations
 
-import inspect
 import pickle
-import re
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -16,7 +14,8 @@ from typing import Any, NamedTuple
 
 from pyspark import cloudpickle
 
-from skewkit.spark.workers import GroupFunction, first_columns, same, takes_key
+from skewkit.spark.shown import identity_of, in_pandas, key_in_arrow, key_in_pandas, nullable, one_key_each
+from skewkit.spark.workers import GroupFunction, first_columns, takes_key
 
 cloudpickle.register_pickle_by_value(sys.modules[__name__])
 
@@ -103,7 +102,7 @@ def on_chunks(func: GroupFunction, how: Chunking) -> Callable[[Iterator[Batch]],
         for table in _in_ranges(batches, how) if how.tie is not None else _as_read(batches, how):
             group = table.column(how.heavy)[0].as_py()
             place = 0 if how.block is None else table.column(how.block)[0].as_py()
-            parts = _one_key_each(table, how.keys)
+            parts = one_key_each(table, how.keys)
             del table
             while parts:
                 identity, key, frame = _given(parts.pop(0), how)
@@ -238,109 +237,11 @@ def _halved(rows: Batch, most_bytes: int) -> Iterator[Batch]:
 
 
 def _given(rows: Table, how: Chunking) -> tuple[tuple[Any, ...], tuple[Any, ...], Any]:
-    """Return what the function gets of the rows of a key: its key and a frame.
-
-    Before them stands what tells the key from others of its hash: in pandas a null may look like NaN. An Arrow key is
-    arrays of one value, as its scalars are pickled by way of Python, which has not all dates and times.
-    """
-    identity = tuple(_values(rows.column(i).slice(0, 1))[0] for i in how.keys)
-    frame = first_columns(rows, how.width)
+    """Return what tells the key of these rows from others, and what the function gets: its key and a frame."""
+    identity, frame = identity_of(rows, how.keys), first_columns(rows, how.width)
     if how.arrow:
-        return identity, tuple(rows.column(i).take([0]).combine_chunks() for i in how.keys), _nullable(frame)
-    return identity, _key_in_pandas(rows, how), _in_pandas(frame, how)
-
-
-def _values(column: Any) -> list[Any]:
-    """Return the values of a column as dictionary keys; dates and times as numbers, which Python may not have."""
-    return list(map(same, column.cast(_with_numbers(column.type)).to_pylist()))
-
-
-def _with_numbers(type_: Any) -> Any:
-    """Return a type with whole numbers for the dates and times in it."""
-    import pyarrow as pa
-
-    if pa.types.is_temporal(type_):
-        return {32: pa.int32(), 64: pa.int64()}.get(type_.bit_width, type_)
-    if pa.types.is_struct(type_):
-        return pa.struct([field.with_type(_with_numbers(field.type)) for field in type_])
-    for is_list, list_of in ((pa.types.is_list, pa.list_), (pa.types.is_large_list, pa.large_list)):
-        if is_list(type_):
-            return list_of(type_.value_field.with_type(_with_numbers(type_.value_type)))
-    return type_
-
-
-def _nullable(table: Table) -> Table:
-    """Return a table whose fields may be null, as Spark's own group functions get them."""
-    import pyarrow as pa
-
-    return pa.Table.from_arrays(table.columns, schema=pa.schema([field.with_nullable(True) for field in table.schema]))
-
-
-def _one_key_each(table: Table, keys: tuple[int, ...]) -> list[Table]:
-    """Return the rows as one table per key, where keys share their hash."""
-    import pyarrow.compute as pc
-
-    def uniform(column: Any) -> bool:
-        if column.null_count:
-            return bool(column.null_count == len(column))
-        try:
-            return bool(pc.all(pc.equal(column, column[0])).as_py())
-        except NotImplementedError:
-            return False
-
-    if all(uniform(table.column(i)) for i in keys):
-        return [table]
-    rows: dict[Any, list[int]] = {}
-    for at, key in enumerate(zip(*(_values(table.column(i)) for i in keys), strict=True)):
-        rows.setdefault(key, []).append(at)
-    return [table.take(places) if len(rows) > 1 else table for places in rows.values()]
-
-
-def _key_in_pandas(table: Table, how: Chunking) -> tuple[Any, ...]:
-    """Return a sub-group's key as Spark's own group functions get it."""
-    return tuple(series.iloc[0] for series in _series(table.slice(0, 1).select(list(how.keys)), how))
-
-
-def _in_pandas(table: Table, how: Chunking) -> Any:
-    """Return columns as Spark's own group functions get them: arrays that may be written to.
-
-    Columns of one type make one block, as there. Of several types, each stays an array of its own: to copy the
-    references of texts into a block took a fifth of a worker's time.
-    """
-    import pandas as pd
-
-    series = _series(table, how)
-    if len({each.dtype for each in series}) == 1:
-        frame = pd.concat(series, axis=1)
-    else:
-        own = [each if each.dtype == object else each.copy() for each in series]
-        frame = pd.DataFrame(dict(enumerate(own)), copy=False)
-    frame.columns = table.column_names
-    return frame
-
-
-def _series(table: Table, how: Chunking) -> list[Any]:
-    """Convert columns with the converter of the worker's PySpark."""
-    zone = _zone(table)
-    try:
-        from pyspark.sql.conversion import ArrowBatchTransformer
-    except ImportError:  # before Spark 4.2
-        from pyspark.sql.pandas.serializers import ArrowStreamPandasSerializer
-
-        old: Any = ArrowStreamPandasSerializer
-        # The third, of Spark 4.1 alone, is about conversions to Arrow.
-        settings = (zone, True, False)[: len(inspect.signature(old).parameters)]
-        convert = old(*settings).arrow_to_pandas
-        numbered = "idx" in inspect.signature(convert).parameters
-        return [convert(column, i) if numbered else convert(column) for i, column in enumerate(table.columns)]
-    new: Any = ArrowBatchTransformer.to_pandas
-    return list(new(table, timezone=zone, prefer_int_ext_dtype=how.extension_ints))
-
-
-def _zone(table: Table) -> str:
-    """Return the session's time zone in this run, which Spark gives to timestamps; without any it does not matter."""
-    found = re.search(r"timestamp\[us, tz=([^\]]+)\]", str(table.schema.types))
-    return found.group(1) if found else "UTC"
+        return identity, key_in_arrow(rows, how.keys), nullable(frame)
+    return identity, key_in_pandas(rows, how.keys, how.extension_ints), in_pandas(frame, how.extension_ints)
 
 
 def _packed(where: tuple[int, int, int], result: tuple[Any, Any, Any], how: Chunking) -> Batch:

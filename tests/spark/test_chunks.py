@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from skewkit.spark import chunks
+from skewkit.spark import shown
 from skewkit.spark.chunks import Chunking, on_chunks
 from skewkit.spark.workers import on_parts, same
 
@@ -165,10 +165,10 @@ def test_what_is_no_frame_is_told():
 def test_frames_may_be_written_to_whatever_spark_s_converter_returns(monkeypatch):
     """That of some versions returns views of Arrow's own memory, which may only be read."""
     table = pa.table({"v": [1, 2], "x": [1.0, 2.0], "s": ["a", "b"]})
-    monkeypatch.setattr(chunks, "_series", lambda table, how: [column.to_pandas() for column in table.columns])
+    monkeypatch.setattr(shown, "_series", lambda table, ints: [column.to_pandas() for column in table.columns])
     assert not table.column("v").to_pandas().to_numpy().flags.writeable
     for columns in (["v", "x", "s"], ["v", "v"]):
-        frame = chunks._in_pandas(table.select(columns), Chunking(2, (0,), 1, 9, 9, ("", "", "", "")))
+        frame = shown.in_pandas(table.select(columns), False)
         frame.iloc[0, 0] = 7
         assert frame.iloc[0, 0] == 7
     assert table.column("v")[0].as_py() == 1
