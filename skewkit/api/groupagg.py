@@ -38,6 +38,8 @@ def grouped_aggregates(group: Grouping, exprs: Sequence[Any], merges: Merges | N
     native = analysed(lambda: group.df.groupBy(*group.keys.columns).agg(*exprs), SPLITS)
     if group.strategy == "native":
         return remember(native, group.native())
+    if isinstance(exprs[0], dict) and not exprs[0]:
+        return remember(native, group.native("without an aggregate Spark combines rows of a key before the shuffle"))
     columns = _in_order(group, exprs[0], native) if isinstance(exprs[0], dict) else exprs
     if not columns:
         return remember(native, group.native("Spark names a result of this dict in its own way; pass Columns instead"))
@@ -82,7 +84,7 @@ def check_aggregates(exprs: Sequence[Any]) -> None:
         ArgumentError: none is given.
         ArgumentTypeError: they are neither Columns nor one dict of names.
     """
-    if not exprs or (isinstance(exprs[0], dict) and not exprs[0]):
+    if not exprs:
         raise ArgumentError("agg() got no aggregate; pass Columns such as F.collect_set('x'), or a dict")
     if isinstance(exprs[0], dict) and len(exprs) == 1:
         wrong = [item for item in exprs[0].items() if not all(isinstance(name, str) for name in item)]

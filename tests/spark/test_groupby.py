@@ -213,6 +213,12 @@ def test_a_dict_of_a_field_is_left_to_spark_which_names_its_result(facts):
     assert "pass Columns instead" in skewkit.explain(ours)
 
 
+def test_an_empty_dict_gives_the_keys(facts):
+    ours = skewkit.skew_groupby(facts, "k", strategy="wrap").agg({})
+    assert_same_rows(ours, facts.groupBy("k").agg({}))
+    assert "without an aggregate" in skewkit.explain(ours)
+
+
 def test_dicts_are_taken_as_spark_takes_them(facts):
     assert_same_rows(skewkit.skew_groupby(facts, "k").agg({"v": "max"}), facts.groupBy("k").agg({"v": "max"}))
     for names in ({"v": "count", "s": "collect_set", "k": "mean"}, {"s": "collect_list", "v": "avg"}, {"v": "median"}):
