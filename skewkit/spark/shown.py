@@ -26,7 +26,8 @@ def identity_of(rows: Table, keys: tuple[int, ...]) -> tuple[Any, ...]:
 
 def _values(column: Any) -> list[Any]:
     """Return the values of a column as dictionary keys; dates and times as numbers, which Python may not have."""
-    return list(map(same, column.cast(_with_numbers(column.type)).to_pylist()))
+    wanted = _with_numbers(column.type)
+    return list(map(same, (column if wanted == column.type else column.cast(wanted)).to_pylist()))
 
 
 def _with_numbers(type_: Any) -> Any:
