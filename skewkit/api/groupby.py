@@ -124,6 +124,7 @@ class SkewGroupedData:
 
         Raises:
             ColumnNotFoundError: an aggregate names a column that is not in the frame.
+            ArgumentError: there is no argument; an empty dict gives the keys.
             ArgumentTypeError: `merge` is no dict from aggregate UDFs to functions.
 
         >>> import pandas as pd

@@ -163,10 +163,7 @@ PAPER = Paper(
     "0.8, 35 messages above the mean, where W-Choices has 20 and D-Choices 163, and drift at z = 0.8, 327, 322 "
     "and 933. A second table has unequal workers, whose loads are as uneven by capacity as W-Choices would "
     "leave equal ones: up to 9 % above the mean for a while after many keys have changed (14 % where capacities "
-    "are learned), where D-Choices is 75 to 176 % above it; no line there has more pairs than D-Choices. At "
-    "1,000 workers being level has its price: while the mean rises by 50 messages, 30,400 of one key come; a "
-    "scheme that keeps all workers within 4.5 messages needs 518 of them for that key at least, and D-Choices, "
-    "which takes 170, is 720 above the mean.",
+    "are learned), where D-Choices is 75 to 176 % above it; no line there has more pairs than D-Choices.",
     departures=(
         "This scheme is no paper's. Its fitted plan is McNaughton's wrap-around rule (1959); head, sketch and "
         "candidates are those of the D-Choices paper.",

@@ -38,9 +38,8 @@ def _with_numbers(type_: Any) -> Any:
         return {32: pa.int32(), 64: pa.int64()}.get(type_.bit_width, type_)
     if pa.types.is_struct(type_):
         return pa.struct([field.with_type(_with_numbers(field.type)) for field in type_])
-    for is_list, list_of in ((pa.types.is_list, pa.list_), (pa.types.is_large_list, pa.large_list)):
-        if is_list(type_):
-            return list_of(type_.value_field.with_type(_with_numbers(type_.value_type)))
+    if pa.types.is_list(type_):
+        return pa.list_(type_.value_field.with_type(_with_numbers(type_.value_type)))
     return type_
 
 

@@ -213,6 +213,7 @@ def test_a_dict_of_a_field_is_left_to_spark_which_names_its_result(facts):
     assert "pass Columns instead" in skewkit.explain(ours)
 
 
+@pytest.mark.connect
 def test_an_empty_dict_gives_the_keys(facts):
     ours = skewkit.skew_groupby(facts, "k", strategy="wrap").agg({})
     assert_same_rows(ours, facts.groupBy("k").agg({}))
