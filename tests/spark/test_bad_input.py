@@ -113,11 +113,6 @@ CASES = {
         ArgumentError,
         r"write F.product\(",
     ),
-    "a scheme for keys of maps": (
-        lambda df: skewkit.skew_groupby(df, "m", strategy="wrap"),
-        UnsupportedError,
-        "which has no hash; use 'auto' or 'native'",
-    ),
     "a scheme for keys with a collation": (
         lambda df: skewkit.skew_groupby(df, F.collate(F.lit("x"), "UTF8_LCASE"), strategy="wrap"),
         UnsupportedError,
