@@ -18,32 +18,22 @@ from skewkit.api.common import (
     check_strategy,
     first_line,
     given_profile,
-    measured,
     settings_of,
-    stale_note,
 )
-from skewkit.api.cutting import cut_along
-from skewkit.api.looks import looked
+from skewkit.api.windowing import Windowing
 from skewkit.errors import ArgumentError, ArgumentTypeError, UnsupportedError
-from skewkit.options import Settings
-from skewkit.plan.choice import Choice, cold_reason, hot_reason
-from skewkit.plan.frame import RUNNING, WHOLE, Frame, make_frame
-from skewkit.plan.keyplan import key_plan
-from skewkit.plan.load import group_load
-from skewkit.plan.profile import KeyProfile, key_text
+from skewkit.plan.choice import Choice
+from skewkit.plan.frame import make_frame
+from skewkit.plan.profile import KeyProfile
 from skewkit.plan.rehash import rehashed
-from skewkit.plan.windowplan import WindowPlan, spaced
-from skewkit.plan.windowsplit import LIMITED, MOST_LISTED, WindowSplit, listed, split_of
-from skewkit.spark.compat import is_column, places_by_id
+from skewkit.plan.windowsplit import LIMITED
+from skewkit.spark.compat import is_column
 from skewkit.spark.frames import remember
-from skewkit.spark.keys import Keys, Names, find_keys
-from skewkit.spark.ordering import LONGEST, OrderBy, find_order, is_text
-from skewkit.spark.seen import Seen
-from skewkit.spark.windowcalls import Function, read_function
+from skewkit.spark.keys import Names, find_keys
+from skewkit.spark.ordering import find_order
 from skewkit.spark.windowing import native, split
 
 STRATEGIES = ("auto", "native", "split")
-AQE_NOTE = "adaptive execution never splits a window, so it would not help"
 ColumnsLike = str | Column | Sequence[str | Column]
 _FIRST_ROWS = (
     "where only the first rows of each key are kept afterwards, as by rn <= 3, plain Spark keeps no more of them "
@@ -109,35 +99,17 @@ def skew_window(
     if not keys.native_because:
         known = given_profile(profile, None, keys)
         known = rehashed(known, keys.types) if known else None
-    return SkewWindow(df, keys, by, strategy, n, settings, known)
+    return SkewWindow(Windowing(df, keys, by, strategy, n, settings, known))
 
 
 class SkewWindow:
     """What `skew_window` returns: a window with an optional frame, and `select`."""
 
-    def __init__(
-        self,
-        df: DataFrame,
-        keys: Keys,
-        by: OrderBy,
-        strategy: str,
-        partitions: int,
-        settings: Settings,
-        profile: KeyProfile | None = None,
-        frame: Frame | None = None,
-    ) -> None:
-        self._df = df
-        self._seen = Seen(df)
-        self._keys = keys
-        self._by = by
-        self._strategy = strategy
-        self._partitions = partitions
-        self._settings = settings
-        self._profile = profile
-        self._frame = frame
+    def __init__(self, windowing: Windowing) -> None:
+        self._windowing = windowing
 
     def __repr__(self) -> str:
-        return f"SkewWindow({self._title()!r}, strategy={self._strategy!r})"
+        return f"SkewWindow({self._windowing.title!r}, strategy={self._windowing.strategy!r})"
 
     def rowsBetween(self, start: int, end: int) -> SkewWindow:
         """Return the window with a frame of rows, as `Window.rowsBetween`.
@@ -146,7 +118,7 @@ class SkewWindow:
             ArgumentTypeError: a bound is no whole number.
             ArgumentError: the frame ends before it starts.
         """
-        return self._framed(make_frame("rows", start, end))
+        return SkewWindow(replace(self._windowing, frame=make_frame("rows", start, end)))
 
     def rangeBetween(self, start: int, end: int) -> SkewWindow:
         """Return the window with a frame of order values, as `Window.rangeBetween`.
@@ -155,7 +127,7 @@ class SkewWindow:
             ArgumentTypeError: a bound is no whole number.
             ArgumentError: the frame ends before it starts.
         """
-        return self._framed(make_frame("range", start, end))
+        return SkewWindow(replace(self._windowing, frame=make_frame("range", start, end)))
 
     def select(self, /, *unnamed: Column, **functions: Column) -> DataFrame:
         """Return the frame with one more column per function, computed over the window.
@@ -177,10 +149,10 @@ class SkewWindow:
             ColumnNotFoundError: a function names a column that is not in the frame.
         """
         self._check(unnamed, functions)
-        known = {name.lower() for name in self._df.columns}
+        known = {name.lower() for name in self._windowing.df.columns}
         if known.isdisjoint(name.lower() for name in functions):
             return remember(*self._selected(functions))
-        names = Names(self._df)
+        names = Names(self._windowing.df)
         apart = {name: names(f"column{i}") for i, name in enumerate(functions)}
         frame, choice = self._selected({apart[name]: function for name, function in functions.items()})
         for name, helper in apart.items():
@@ -190,41 +162,37 @@ class SkewWindow:
 
     def _selected(self, functions: dict[str, Column]) -> tuple[DataFrame, Choice]:
         """Return the frame with functions under names that it has not, and how they are computed."""
+        window = self._windowing
         try:
-            plain = analysed(lambda: native(self._df, self._keys, self._by, functions, self._frame))
+            plain = analysed(lambda: native(window.df, window.keys, window.by, functions, window.frame))
         except AnalysisException as error:
             said = str(error).splitlines()[0]
-            raise ArgumentError(f"Spark refuses these functions over {self._title()}: {said}") from error
-        if self._strategy == "native":
-            return plain, self._choice("native", "asked for")
-        if self._keys.native_because:
-            return plain, self._choice("native", self._keys.native_because)
-        read = self._splits(functions)
+            raise ArgumentError(f"Spark refuses these functions over {window.title}: {said}") from error
+        if window.strategy == "native":
+            return plain, window.choice("native", "asked for")
+        if window.keys.native_because:
+            return plain, window.choice("native", window.keys.native_because)
+        read = window.splits(functions)
         if isinstance(read, str):
-            return plain, self._choice("native", read)
-        if self._seen.unsafe_again is not None:
-            why = f"blocks read the frame more than once, and it {self._seen.unsafe_again}: cache() it to have it cut"
-            return plain, self._choice("native", why)
-        moving = self._seen.moving(self._by.columns)
-        moving = moving or self._seen.drawn_twice([*self._keys.columns, *self._by.columns, *functions.values()])
+            return plain, window.choice("native", read)
+        if window.seen.unsafe_again is not None:
+            why = f"blocks read the frame more than once, and it {window.seen.unsafe_again}: cache() it to have it cut"
+            return plain, window.choice("native", why)
+        moving = window.seen.moving(window.by.columns)
+        moving = moving or window.seen.drawn_twice([*window.keys.columns, *window.by.columns, *functions.values()])
         if moving is not None:
             why = f"rows may be in other blocks when a task runs again, as the order or a function {moving}"
-            return plain, self._choice("native", why)
-        choice, plan = self._decide()
+            return plain, window.choice("native", why)
+        choice, plan = window.decide()
         if plan is None:
             return plain, choice
         try:
-            frame = split(self._df, self._keys, self._by, plan, read, self._frame, plain.schema)
+            frame = split(window.df, window.keys, window.by, plan, read, window.frame, plain.schema)
         except AnalysisException as error:
-            return plain, self._choice("native", f"Spark does not take the split form: {first_line(error)}")
+            return plain, window.choice("native", f"Spark does not take the split form: {first_line(error)}")
         if all(function.call.name.lower() in LIMITED for function, _ in read):
             choice = replace(choice, notes=(*choice.notes, _FIRST_ROWS))
         return frame, choice
-
-    def _framed(self, frame: Frame) -> SkewWindow:
-        return SkewWindow(
-            self._df, self._keys, self._by, self._strategy, self._partitions, self._settings, self._profile, frame
-        )
 
     def _check(self, unnamed: Sequence[Any], functions: dict[str, Column]) -> None:
         if unnamed:
@@ -243,90 +211,6 @@ class SkewWindow:
                 raise ArgumentError(f"select() got two functions of the name {name!r} but for its case; rename one")
             known.add(name.lower())
 
-    def _splits(self, functions: dict[str, Column]) -> list[tuple[Function, WindowSplit | None]] | str:
-        """Return every function with how it splits, or the reason why the call is native."""
-        frame = self._frame or (RUNNING if self._by.columns else WHOLE)
-        if self._by.columns and not self._by.cuttable:
-            return f"partitions cannot be cut along {self._by.orders[0].name} of type {self._by.orders[0].type}"
-        if not self._by.columns and not frame.whole:
-            return "without an order the rows of a frame are any rows"
-        bordered = frame.kind == "rows" and any(frame.reach)
-        if bordered and not places_by_id():
-            return f"the frame {frame} needs rows of other blocks, and those need Spark 4.1 or later"
-        found: list[tuple[Function, WindowSplit | None]] = []
-        for name, column in functions.items():
-            function = read_function(self._df, name, column)
-            if isinstance(function, str):
-                return function
-            if frame.finite:
-                found.append((function, None))
-                continue
-            how = split_of(function.call, frame, ordered=bool(self._by.columns))
-            if isinstance(how, str):
-                return how
-            if self._too_long([carried.near for carried in how.carried], function.arguments):
-                return f"{name} would send too many rows between {self._partitions} blocks"
-            found.append((function, how))
-        handed = [*self._by.columns, *(each for function, _ in found for each in function.arguments)]
-        if bordered and self._too_long(frame.reach, handed):
-            return f"the frame {frame} would send too many rows between {self._partitions} blocks"
-        return found
-
-    def _too_long(self, near: Sequence[int], columns: Sequence[Column]) -> bool:
-        """Return whether lists of so many rows of these columns are too long to hand from block to block."""
-        if not any(near):
-            return False
-        width = Seen(self._df.select(*columns)).row_bytes if columns else 0.0
-        return listed(near, self._partitions, width) > MOST_LISTED
-
-    def _decide(self) -> tuple[Choice, WindowPlan | None]:
-        """Profile if need be, plan, and say whether the plan pays; without a plan the call is native."""
-        known, n = self._profile, self._partitions
-        if known is None:
-            known = looked(self._seen, self._keys, n, self._settings)
-        if known is None:
-            known = measured([(self._seen, self._keys)], n, self._settings)[0].profile
-        keys = key_plan(group_load(known), n, "wrap")
-        cold = cold_reason(keys, known, self._settings) if self._strategy == "auto" else None
-        if cold is not None:
-            return self._choice("native", cold, known), None
-        if not any(len(h.parts) > 1 for h in keys.heavy):
-            return self._choice("native", "no partition is so hot that it had to be cut", known), None
-        plan, sampled = cut_along(
-            self._seen, self._keys, self._by, keys, self._settings, profiled=self._profile is None
-        )
-        if plan.blocks and self._frame is not None and self._frame.kind == "range" and any(self._frame.reach):
-            plan = spaced(plan, sampled, self._frame)
-            if not plan.blocks:
-                reason = f"the frame {self._frame} reaches over most of a hot partition, so blocks would hold it all"
-                return self._choice("native", reason, known), None
-        if not plan.blocks:
-            reason = "no row of a hot partition was found"
-            if any(sampled.values()):
-                reason = "the hot partitions have one value of the order, so there is nowhere to cut them"
-                if any(is_text(order.type) for order in self._by.orders):
-                    reason += f" (of long values the first {LONGEST:,} characters or bytes count)"
-            if not self._by.orders:
-                reason = "what is to be cut off the hot partitions is too small"
-            return self._choice("native", reason, known), None
-        blocks = [f"{key_text(h.key)} into {last - first + 1} blocks" for h, first, last in _cut_keys(plan)]
-        along = ", ".join(map(str, plan.orders[: plan.depth]))
-        notes = (f"hot partitions are cut along {along}: {', '.join(blocks[:8])}", AQE_NOTE)
-        choice = self._choice("split", hot_reason(keys), known)
-        return replace(choice, plan=keys, notes=(*notes, *stale_note(known, n))), plan
-
-    def _choice(self, strategy: str, reason: str, profile: KeyProfile | None = None) -> Choice:
-        return Choice(f"{self._title()}, {self._partitions} partitions", strategy, reason, profile)
-
-    def _title(self) -> str:
-        order = f" ordered by {', '.join(map(str, self._by.orders))}" if self._by.orders else ""
-        frame = f", {self._frame}" if self._frame is not None else ""
-        return f"window partitioned by {', '.join(self._keys.names)}{order}{frame}"
-
 
 def _listed(columns: Any) -> list[Any]:
     return list(columns) if isinstance(columns, list | tuple) else [columns]
-
-
-def _cut_keys(plan: WindowPlan) -> list[tuple[Any, int, int]]:
-    return [(plan.keys.heavy[i], first, last) for i, (first, last) in plan.spans.items()]
