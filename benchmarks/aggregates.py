@@ -6,6 +6,7 @@ tasks; `few` has 1,000. What Spark combines before the shuffle is there to show 
 
 import statistics
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -77,8 +78,14 @@ class Heap:
         return float(self._old.getPeakUsage().getUsed()) / 1e6
 
 
-def main(rows: int = 5_000_000, runs: int = 3) -> None:
-    """Print one line per case and way; figures are medians over the runs, the memory is the greatest."""
+def main(rows: int = 5_000_000, runs: int = 3, only: Sequence[str] = ()) -> None:
+    """Print one line per case and way; figures are medians over the runs, the memory is the greatest.
+
+    The ways take turns at being first, as what one leaves in memory may cost the next one something.
+    """
+    chosen = {case: aggregates for case, aggregates in cases().items() if not only or case in only}
+    if unknown := set(only) - set(chosen):
+        raise SystemExit(f"there is no case {unknown.pop()!r}; choose of {', '.join(cases())}")
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
         (folder / "log").mkdir()
@@ -87,14 +94,14 @@ def main(rows: int = 5_000_000, runs: int = 3) -> None:
             frame, heap = rows_of(spark, folder, rows), Heap(spark)
             print(f"{rows:,} rows, 60 % of one key, {PARTITIONS} partitions, {runs} runs after a first one", flush=True)
             for number in range(runs + 1):
-                for case, aggregates in cases().items():
-                    for way in WAYS:
+                for case, aggregates in chosen.items():
+                    for way in WAYS[number % len(WAYS) :] + WAYS[: number % len(WAYS)]:
                         heap.reset()
                         made = timed(spark, case, way, lambda way=way, a=aggregates: _write(frame, way, a))
                         if number or not runs:
                             done.append((made, heap.peak))
                             print(f"{case}, {way}: {made.wall:.2f} s", flush=True)
-            for case, aggregates in cases().items():
+            for case, aggregates in chosen.items():
                 print(f"{case}, auto: {_reason(computed(frame, 'auto', aggregates))}")
         report(done, folder / "log")
 
@@ -116,7 +123,8 @@ def report(done: list[tuple[Run, float]], log: Path) -> None:
         longest = max(task.cpu for task in mine)
         span = total_makespan(mine, SLOTS)
         found.setdefault((run.case, run.way), []).append((run.wall, sum(t.cpu for t in mine), span, longest, peak))
-    medians = {key: [statistics.median(column) for column in zip(*rows, strict=True)] for key, rows in found.items()}
+    ordered = sorted(found, key=lambda key: (list(cases()).index(key[0]), WAYS.index(key[1])))
+    medians = {key: [statistics.median(column) for column in zip(*found[key], strict=True)] for key in ordered}
     width = max(len(case) for case, _ in medians)
     print(f"{'case':<{width}}  way     wall s   wall   CPU s    CPU  makespan s  makespan  longest s  peak MB")
     for (case, way), (wall, cpu, span, longest, _) in medians.items():
