@@ -6,7 +6,7 @@ tasks; `few` has 1,000. What Spark combines before the shuffle is there to show 
 
 import statistics
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,22 +20,18 @@ from benchmarks.tasks import read_tasks, total_makespan
 
 FILES = 64
 WAYS = ("plain", "wrap", "auto")
-
-
-def cases() -> dict[str, list[Column]]:
-    """Return the aggregates by case."""
-    return {
-        "collect_set": [F.size(F.collect_set("u")).alias("n")],
-        "collect_list": [F.size(F.collect_list("v")).alias("n")],
-        "percentile": [F.percentile("v", [0.5, 0.9, 0.99]).alias("p")],
-        "median, all distinct": [F.median("u").alias("m")],
-        "mode": [F.mode("v", True).alias("m")],
-        "mode, few values": [F.mode("few", True).alias("m")],
-        "count(distinct a, b)": [F.count_distinct("v", "few").alias("n")],
-        "listagg": [F.length(F.listagg("text", F.lit(","))).alias("n")],
-        "hll sketch, 2 MB": [F.hll_sketch_estimate(F.hll_sketch_agg("u", F.lit(21))).alias("n")],
-        "sum, count, avg": [F.sum("v").alias("total"), F.count("*").alias("n"), F.avg("few").alias("mean")],
-    }
+CASES: dict[str, Callable[[], list[Column]]] = {
+    "collect_set": lambda: [F.size(F.collect_set("u")).alias("n")],
+    "collect_list": lambda: [F.size(F.collect_list("v")).alias("n")],
+    "percentile": lambda: [F.percentile("v", [0.5, 0.9, 0.99]).alias("p")],
+    "median, all distinct": lambda: [F.median("u").alias("m")],
+    "mode": lambda: [F.mode("v", True).alias("m")],
+    "mode, few values": lambda: [F.mode("few", True).alias("m")],
+    "count(distinct a, b)": lambda: [F.count_distinct("v", "few").alias("n")],
+    "listagg": lambda: [F.length(F.listagg("text", F.lit(","))).alias("n")],
+    "hll sketch, 2 MB": lambda: [F.hll_sketch_estimate(F.hll_sketch_agg("u", F.lit(21))).alias("n")],
+    "sum, count, avg": lambda: [F.sum("v").alias("total"), F.count("*").alias("n"), F.avg("few").alias("mean")],
+}
 
 
 def rows_of(spark: SparkSession, folder: Path, rows: int) -> DataFrame:
@@ -81,11 +77,11 @@ class Heap:
 def main(rows: int = 5_000_000, runs: int = 3, only: Sequence[str] = ()) -> None:
     """Print one line per case and way; figures are medians over the runs, the memory is the greatest.
 
-    The ways take turns at being first, as what one leaves in memory may cost the next one something.
+    Every second run is in the order auto, wrap, plain, as what one way leaves in memory may cost the next something.
     """
-    chosen = {case: aggregates for case, aggregates in cases().items() if not only or case in only}
-    if unknown := set(only) - set(chosen):
-        raise SystemExit(f"there is no case {unknown.pop()!r}; choose of {', '.join(cases())}")
+    if unknown := sorted(set(only) - set(CASES)):
+        raise SystemExit(f"there is no case {unknown[0]!r}; choose of {'; '.join(CASES)}")
+    chosen = [case for case in CASES if not only or case in only]
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
         (folder / "log").mkdir()
@@ -94,20 +90,20 @@ def main(rows: int = 5_000_000, runs: int = 3, only: Sequence[str] = ()) -> None
             frame, heap = rows_of(spark, folder, rows), Heap(spark)
             print(f"{rows:,} rows, 60 % of one key, {PARTITIONS} partitions, {runs} runs after a first one", flush=True)
             for number in range(runs + 1):
-                for case, aggregates in chosen.items():
-                    for way in WAYS[number % len(WAYS) :] + WAYS[: number % len(WAYS)]:
+                for case in chosen:
+                    for way in WAYS if number % 2 else reversed(WAYS):
                         heap.reset()
-                        made = timed(spark, case, way, lambda way=way, a=aggregates: _write(frame, way, a))
+                        made = timed(spark, case, way, lambda way=way, case=case: _write(frame, way, case))
                         if number or not runs:
                             done.append((made, heap.peak))
                             print(f"{case}, {way}: {made.wall:.2f} s", flush=True)
-            for case, aggregates in chosen.items():
-                print(f"{case}, auto: {_reason(computed(frame, 'auto', aggregates))}")
+            for case in chosen:
+                print(f"{case}, auto: {_reason(computed(frame, 'auto', CASES[case]()))}")
         report(done, folder / "log")
 
 
-def _write(frame: DataFrame, way: str, aggregates: list[Column]) -> None:
-    computed(frame, way, aggregates).write.format("noop").mode("overwrite").save()
+def _write(frame: DataFrame, way: str, case: str) -> None:
+    computed(frame, way, CASES[case]()).write.format("noop").mode("overwrite").save()
 
 
 def _reason(frame: DataFrame) -> str:
@@ -123,7 +119,7 @@ def report(done: list[tuple[Run, float]], log: Path) -> None:
         longest = max(task.cpu for task in mine)
         span = total_makespan(mine, SLOTS)
         found.setdefault((run.case, run.way), []).append((run.wall, sum(t.cpu for t in mine), span, longest, peak))
-    ordered = sorted(found, key=lambda key: (list(cases()).index(key[0]), WAYS.index(key[1])))
+    ordered = sorted(found, key=lambda key: (list(CASES).index(key[0]), WAYS.index(key[1])))
     medians = {key: [statistics.median(column) for column in zip(*found[key], strict=True)] for key in ordered}
     width = max(len(case) for case, _ in medians)
     print(f"{'case':<{width}}  way     wall s   wall   CPU s    CPU  makespan s  makespan  longest s  peak MB")

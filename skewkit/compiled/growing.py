@@ -217,7 +217,7 @@ def route_growing(
     width = rows.shape[1]
     cursors, starts = np.zeros(keys.size, dtype=np.int64), np.zeros(keys.size, dtype=np.int64)
     floors = np.full(keys.size, -1.0)
-    of_heavy, of_light, alone, turns = rungs
+    of_heavy, of_light, alone, spread = rungs
     horizon, most, steep, off, free, least, apart = law
     low_share, high_share = limits
     to_slot = np.uint64(64)
@@ -252,8 +252,8 @@ def route_growing(
         else:
             easy = min(wanted, free) + beyond * max(spent, least)
             limit = max((of_light + easy) * unit, above, epsilon * total)
-            turn = (np.float64(hashed & np.uint64(1023)) + 0.5) / 1024.0 - 0.5
-            room = max((alone + easy) * unit, above, epsilon * total) + turns * turn * unit
+            lateness = (np.float64(hashed & np.uint64(1023)) + 0.5) / 1024.0 - 0.5
+            room = max((alone + spread * lateness + easy) * unit, above, epsilon * total)
         if row >= 0:
             length = lengths[row]
             start = place_of_source % length if calm < apart else 0

@@ -15,7 +15,7 @@ from skewkit.partitioners.checks import Floats, real_number, whole_number
 from skewkit.partitioners.further_workers import FurtherWorkers
 from skewkit.partitioners.grown_lists import GrownLists
 from skewkit.partitioners.sketched import Sketched
-from skewkit.partitioners.slack import APART, Slack, turn
+from skewkit.partitioners.slack import APART, Slack, lateness
 from skewkit.partitioners.yardstick import Yardstick
 
 _SEEN = 10.0  # messages (of average weight) that a key must have before it counts as heavy
@@ -138,7 +138,7 @@ class Growing(Sketched):
     def _walk(self, messages: Iterable[tuple[int, int, int, float]]) -> list[int]:
         loads, fills, rates, sketch, routes = self._loads, self._fills, self._rates, self._sketch, []
         add, n, theta, lists, slack = sketch.add, self.workers, self.theta, self._lists.plain, self._slack
-        further, budget, (of_heavy, of_light, alone, turns) = self._further, self._budget, slack.rungs
+        further, budget, (of_heavy, of_light, alone, spread) = self._further, self._budget, slack.rungs
         for hashed, first, second, weight in messages:
             if self.messages >= self._due:
                 self._plan()
@@ -157,7 +157,7 @@ class Growing(Sketched):
                 limit = room = max((of_heavy + calm) * unit, _NEAR * above)
             else:
                 limit = max((of_light + easy) * unit, above, self.epsilon * total)
-                room = max((alone + easy) * unit, above, self.epsilon * total) + turns * turn(hashed) * unit
+                room = max((alone + spread * lateness(hashed) + easy) * unit, above, self.epsilon * total)
             own = lists.get(hashed)
             if own is not None:
                 start = self._place % len(own) if calm < APART else 0

@@ -63,16 +63,17 @@ class WrapAround(Growing):
     * Pairs are mostly 10 to 60 % fewer than those of D-Choices (`benchmarks/balance.py`). Where keys come in bursts
       (`git_changes`), W-Choices is level at times, and D-Choices never: there the slack saves the pairs, as long as
       it can. A greater `epsilon` saves more.
+
     With s sources, none of which knows what the others send:
 
     * What each allows itself adds up at the workers. The numbers of the table are 1.5, 1.75 and 4, with more than
-      eight sources 0.5, 1 and 2.25. The slack comes from 250 / s messages at most; 2.5 messages of it (2) are free,
-      and light keys have 0.3 of the rest (all) whatever the pairs.
+      eight sources 0.5, 1 and 2.25. Of the slack 2.5 messages are free (2), and light keys have at least 0.3 of the
+      rest (all) whatever the pairs.
     * They share a key's workers. The second is the second candidate, and the worker that joins a list is not the least
       loaded, which is another one at every source, but the first of the key's further candidates that has less than
-      the mean (8 are looked at, and 3 more for each that the list has beyond two).
-    * They give second workers to the same light keys, which have turns by their hash: some get one when the first has
-      two messages less than the table says (one), some when it has two more (one), the others in between.
+      the mean, if any (8 are looked at, and 3 more for each that the list has beyond two).
+    * They give second workers to the same light keys: to some when the first has two messages less (one) than the
+      table says, to some when it has two more (one), to the others in between, by the hash of the key.
     * Of workers with equal loads each source takes another, where the slack is small, so that what they leave uneven
       does not add up.
 
