@@ -349,7 +349,7 @@ def test_several_sources_of_wrap_keep_to_both_aims(z, several):
 
 
 def test_sources_of_wrap_give_second_workers_to_the_same_light_keys():
-    """Where each takes the keys that come just then, all five together have 2.9 times the second workers that each has."""
+    """Where each takes the keys that come just then, all five have 2.9 times the second workers that each has."""
     stream = streams.zipf(400_000, 10_000, 0.8, seed=18)
     parts = [stream[source::5] for source in range(5)]
     pairs = [
