@@ -13,6 +13,7 @@ Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int32]
 Longs = npt.NDArray[np.int64]
 Bytes = npt.NDArray[np.uint8]
+Six = tuple[float, float, float, float, float, float]
 
 _FIRST = np.uint64(0xBF58_476D_1CE4_E5B9)
 _SECOND = np.uint64(0x94D0_49BB_1331_11EB)
@@ -187,14 +188,17 @@ def route_growing(
     own: Bytes,
     theirs: Bytes,
     counts: Longs,
-    limits: tuple[float, float],
     seconds: Bytes,
     lists: Lists,
     begin: int,
     messages: int,
     recent: float,
-    law: tuple[float, float, float, float, float, float, float],
-    rungs: tuple[float, float, float, float],
+    peak: float,
+    law: Six,
+    peaks: Six,
+    rule: Six,
+    calm: Six,
+    apart: float,
     shift: float,
     theta: float,
     near: float,
@@ -203,8 +207,8 @@ def route_growing(
     tries: int,
     tried: int,
     place_of_source: int,
-) -> tuple[int, float]:
-    """Route messages from number `begin` on; return where it stopped for want of room, and `recent` (`Slack`).
+) -> tuple[int, float, float]:
+    """Route messages from number `begin` on; return where it stopped for want of room, `recent` and `peak` (`Slack`).
 
     `frugal` is where D-Choices sends them, `own` and `theirs` are the sets of pairs with `counts` in them (`Budget`).
 
@@ -217,9 +221,8 @@ def route_growing(
     width = rows.shape[1]
     cursors, starts = np.zeros(keys.size, dtype=np.int64), np.zeros(keys.size, dtype=np.int64)
     floors = np.full(keys.size, -1.0)
-    of_heavy, of_light, alone, spread = rungs
-    horizon, most, steep, off, free, least, apart = law
-    low_share, high_share = limits
+    horizon, most, steep, off, low_share, high_share = law
+    beginning, fading, quiet, wild, tight, gone = peaks
     to_slot = np.uint64(64)
     size = seconds.size
     while size > 1:
@@ -230,13 +233,23 @@ def route_growing(
         mean, unit = total / workers, total / (messages + 1)
         above = tops[i] - mean
         seen = min(above / unit, most) if unit > 0.0 else 0.0
-        before = recent
+        before, highest = recent, peak
         recent += (seen - recent) * min(1.0, horizon / (messages + 1))
+        peak = most if messages + 1 <= beginning else max(seen, peak * (1.0 - fading / (messages + 1)))
         counts[1] += _add(theirs, hashed, np.int64(frugal[i]))
-        spent = min(1.0, max(0.0, (counts[0] / counts[1] - low_share) / (high_share - low_share)))
+        share = counts[0] / counts[1]
+        unrest = min(1.0, max(0.0, (peak - quiet) / (wild - quiet), (share - tight) / (gone - tight)))
+        of_heavy = calm[0] + (rule[0] - calm[0]) * unrest
+        of_light = calm[1] + (rule[1] - calm[1]) * unrest
+        alone = calm[2] + (rule[2] - calm[2]) * unrest
+        spread = calm[3] + (rule[3] - calm[3]) * unrest
+        free = calm[4] + (rule[4] - calm[4]) * unrest
+        least = calm[5] + (rule[5] - calm[5]) * unrest
+        spent = min(1.0, max(0.0, (share - low_share) / (high_share - low_share)))
         wanted = max(recent, steep * recent - off)
         beyond = max(0.0, wanted - free)
-        calm = min(wanted, free) + beyond * spent
+        slack = min(wanted, free) + beyond * spent
+        easy = min(wanted, free) + beyond * max(spent, least)
         mean += shift
         heavy = low >= theta * total > 0.0 and low >= enough * unit
         at = hashed & mask
@@ -247,16 +260,15 @@ def route_growing(
         first = _candidate(hashed + _GOLDEN, np.uint64(workers))
         slot = np.int64(hashed >> to_slot)
         if heavy:
-            limit = max((of_heavy + calm) * unit, near * above)
+            limit = max((of_heavy + slack) * unit, near * above)
             room = limit
         else:
-            easy = min(wanted, free) + beyond * max(spent, least)
             limit = max((of_light + easy) * unit, above, epsilon * total)
             lateness = (np.float64(hashed & np.uint64(1023)) + 0.5) / 1024.0 - 0.5
-            room = max((alone + spread * lateness + easy) * unit, above, epsilon * total)
+            room = max(((alone + easy) + spread * lateness) * unit, above, epsilon * total)
         if row >= 0:
             length = lengths[row]
-            start = place_of_source % length if calm < apart else 0
+            start = place_of_source % length if slack < apart else 0
             if start != starts[row]:
                 starts[row], cursors[row], floors[row] = start, 0, -1.0
             floor, place = floors[row], cursors[row]
@@ -284,7 +296,7 @@ def route_growing(
             if fills[emptiest] < fills[worker]:
                 if row < 0:
                     if lists.used[0] == keys.size or width < 3:
-                        return i, before
+                        return i, before, highest
                     row = np.int64(lists.used[0])
                     lists.used[0] += 1
                     slots[at] = row
@@ -297,7 +309,7 @@ def route_growing(
                             rows[row, 1] = second
                             lengths[row] = 2
                 elif lengths[row] == width:
-                    return i, before
+                    return i, before, highest
                 rows[row, lengths[row]] = emptiest
                 lengths[row] += 1
                 cursors[row], floors[row] = 0, -1.0
@@ -306,4 +318,4 @@ def route_growing(
         counts[0] += _add(own, hashed, worker)
         fills[worker] += weight * rates[worker]
         routes[i] = worker
-    return hashes.size, recent
+    return hashes.size, recent, peak

@@ -44,7 +44,7 @@ class PairSet:
 class Budget:
     """The pairs that D-Choices would have by now, beside one's own.
 
-    * `spent` is 0 as long as one has less than 90 % of the pairs of D-Choices, and 1 from 95 % on.
+    * `share` is one's own pairs over those of D-Choices.
 
     Args:
         workers: number of workers n.
@@ -54,7 +54,7 @@ class Budget:
 
     >>> budget = Budget(workers=4, seed=0, theta=0.05, capacity=40)
     >>> budget.count(hashed=7, weight=1.0)
-    >>> budget.spent, budget.own.add(7, 2), budget.spent
+    >>> budget.share, budget.own.add(7, 2), budget.share
     (0.0, True, 1.0)
     """
 
@@ -73,7 +73,6 @@ class Budget:
         return routes
 
     @property
-    def spent(self) -> float:
-        """How far one's own pairs have come from the first of `LIMITS`, in pairs of D-Choices, to the second."""
-        low, high = LIMITS
-        return min(1.0, max(0.0, (self.own.count / self.theirs.count - low) / (high - low)))
+    def share(self) -> float:
+        """One's own pairs, in pairs of D-Choices."""
+        return self.own.count / self.theirs.count

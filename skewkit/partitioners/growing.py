@@ -10,7 +10,7 @@ import numpy as np
 
 from skewkit.hashing.mix import Hashes
 from skewkit.partitioners.base import Routes
-from skewkit.partitioners.budget import LIMITS, Budget
+from skewkit.partitioners.budget import Budget
 from skewkit.partitioners.checks import Floats, real_number, whole_number
 from skewkit.partitioners.further_workers import FurtherWorkers
 from skewkit.partitioners.grown_lists import GrownLists
@@ -97,7 +97,7 @@ class Growing(Sketched):
         frugal = budget.routes(hashes, weights)
         lists, done = self._lists.arrays(64, 8), 0
         while True:
-            done, slack.recent = route_growing(
+            done, slack.recent, slack.peak = route_growing(
                 hashes,
                 weights,
                 lows,
@@ -110,14 +110,17 @@ class Growing(Sketched):
                 own,
                 theirs,
                 counts,
-                LIMITS,
                 seconds,
                 lists,
                 done,
                 self.messages + done,
                 slack.recent,
+                slack.peak,
                 slack.law,
-                slack.rungs,
+                slack.peaks,
+                tuple(slack.rule),
+                tuple(slack.calm),
+                APART,
                 self._shift,
                 self.theta,
                 _NEAR,
@@ -138,7 +141,7 @@ class Growing(Sketched):
     def _walk(self, messages: Iterable[tuple[int, int, int, float]]) -> list[int]:
         loads, fills, rates, sketch, routes = self._loads, self._fills, self._rates, self._sketch, []
         add, n, theta, lists, slack = sketch.add, self.workers, self.theta, self._lists.plain, self._slack
-        further, budget, (of_heavy, of_light, alone, spread) = self._further, self._budget, slack.rungs
+        further, budget = self._further, self._budget
         for hashed, first, second, weight in messages:
             if self.messages >= self._due:
                 self._plan()
@@ -150,17 +153,18 @@ class Growing(Sketched):
             head = low >= theta * total > 0.0
             above = self._yardstick.count(first, second, weight, head) - mean
             budget.count(hashed, weight)
-            calm, easy = slack.allowed(above, unit, self.messages, budget.spent)
+            rungs = slack.allowed(above, unit, self.messages, budget.share)
             mean += self._shift
             heavy = head and low >= _SEEN * unit
             if heavy:
-                limit = room = max((of_heavy + calm) * unit, _NEAR * above)
+                limit = room = max(rungs.heavy * unit, _NEAR * above)
             else:
-                limit = max((of_light + easy) * unit, above, self.epsilon * total)
-                room = max((alone + spread * lateness(hashed) + easy) * unit, above, self.epsilon * total)
+                limit = max(rungs.light * unit, above, self.epsilon * total)
+                room = rungs.alone + rungs.spread * lateness(hashed)
+                room = max(room * unit, above, self.epsilon * total)
             own = lists.get(hashed)
             if own is not None:
-                start = self._place % len(own) if calm < APART else 0
+                start = self._place % len(own) if rungs.slack < APART else 0
                 worker = min(own[start:] + own[:start], key=fills.__getitem__)
             else:
                 worker = further.of_two(hashed, first, second, mean + room - unit)

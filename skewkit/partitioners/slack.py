@@ -4,11 +4,16 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-_HORIZON = 4.0  # the average is that of the last quarter of the stream, mostly
+from skewkit.partitioners.budget import LIMITS
+
 _MOST = 20.0  # messages that count at most, of what W-Choices has above the mean
 _WIDE, _SHARED = 5000.0, 250.0  # the same, times workers, and times sources
 _STEEP, _OFF = 1.5, 1.0  # beyond two messages what may be allowed grows half as fast again
 APART = 3.0  # messages allowed, from which on sources do not care to begin their lists at different places
+_BEGINNING = 200  # messages per worker, in which nobody knows whether a stream is calm
+_FADING = 2.0  # a peak counts a quarter when twice as many messages have come
+_QUIET, _WILD = 4.0, 8.0  # peaks up to which a stream is calm, and from which on it is not
+_TIGHT, _GONE = 0.97, 1.0  # share of the pairs of D-Choices, from and to which a calm stream is treated as another
 
 
 class Rule(NamedTuple):
@@ -27,10 +32,26 @@ class Rule(NamedTuple):
     least: float
 
 
-_ONE = Rule(1.25, 2.5, 1.5, 0.0, free=2.0, least=0.0)
-_SOME = Rule(1.5, 4.0, 1.75, 4.0, free=2.5, least=0.3)  # two to eight sources: each sees few messages of a light key
+class Rungs(NamedTuple):
+    """Messages above the mean up to which a worker is not full for a key, now.
+
+    That is for heavy keys, for light keys, for light keys with one worker, and how far the latter are apart by their
+    `lateness`. `slack` is what heavy keys have of it for what W-Choices was lately.
+    """
+
+    heavy: float
+    light: float
+    alone: float
+    spread: float
+    slack: float
+
+
+_ONE = Rule(1.25, 4.5, 1.5, 0.0, free=2.0, least=0.0)
+_SOME = Rule(1.5, 5.0, 1.5, 4.0, free=2.0, least=0.15)  # two to eight sources: each sees few messages of a light key
+_CALM = Rule(0.75, 3.5, 1.0, 3.0, free=0.3, least=0.15)  # the same where the stream is calm
 _MANY = Rule(0.5, 2.25, 1.0, 2.0, free=2.0, least=1.0)  # what each allows itself adds up
 _FEW = 8
+_LATELY, _NEARLY = 4.0, 8.0  # the average is mostly that of the last quarter of the stream; eighth with some sources
 
 
 def lateness(hashed: int) -> float:
@@ -46,51 +67,73 @@ def lateness(hashed: int) -> float:
 
 
 class Slack:
-    """What `wrap` allows itself beside its rungs, in messages of average weight.
+    """What `wrap` allows itself, in messages of average weight: rungs, and slack beside them.
 
     W-Choices is within one or two messages of the mean where the stream is steady, and hundreds above it at times where
     keys come in bursts. `recent` is the average of that, mostly over the last quarter of the stream, each message
     counted with 20 at most (5000 / workers, and 250 / sources, where these are less). So much may be allowed, and of
-    what is beyond two messages half as much again: up to two messages whatever has been spent of a budget of pairs, and
-    what is beyond in proportion to what is spent. No source sees how many pairs all of them have; so with two to eight
-    sources the first two and a half messages are free, and light keys get at least 0.3 of what is beyond, and with more
-    sources all of it.
+    what is beyond two messages half as much again: up to two messages whatever has been spent of the pairs of
+    D-Choices, and what is beyond in proportion to what is spent, from 90 % of them (0) to 95 % (1).
 
-    * What is allowed is between 0 and 29, for light keys no less than for heavy ones; with one source, at most 2
-      where nothing is spent.
+    With several sources what each allows itself adds up, and no source sees how many pairs all of them have. With two to
+    eight, the average is that of the last eighth, and light keys get at least 0.15 of what is beyond (with more, all of
+    it). Their rungs are lower, and 0.3 messages free, while the stream is calm. It is when W-Choices was within 4
+    messages of the mean since the first 200 messages per worker, where a peak counts a quarter when twice as many
+    messages have come; it is not from 8 messages on, nor with all the pairs of D-Choices spent (97 % still is), and
+    what is between is between. Pairs once made stay: so a source waits, and a burst is remembered.
+
+    * Slack is between 0 and 29, for light keys no less than for heavy ones; with one source, at most 2 where nothing
+      is spent.
 
     Args:
         workers: number of workers n.
         sources: number of sources of the stream.
 
     >>> slack = Slack(workers=100)
-    >>> [slack.allowed(above, unit=1.0, messages=1, spent=1.0) for above in (0.5, 2.0, 900.0)]
-    [(0.5, 0.5), (2.0, 2.0), (29.0, 29.0)]
-    >>> slack.allowed(900.0, unit=1.0, messages=1, spent=0.0)
-    (2.0, 2.0)
-    >>> Slack(workers=100, sources=5).allowed(900.0, unit=1.0, messages=1, spent=0.0)
-    (2.5, 10.45)
+    >>> [slack.allowed(above, unit=1.0, messages=1, share=1.0).slack for above in (0.5, 2.0, 900.0)]
+    [0.5, 2.0, 29.0]
+    >>> slack.allowed(900.0, unit=1.0, messages=1, share=0.8)
+    Rungs(heavy=3.25, light=6.5, alone=3.5, spread=0.0, slack=2.0)
+    >>> Slack(workers=100, sources=5).allowed(1.0, unit=1.0, messages=1, share=0.8)
+    Rungs(heavy=2.5, light=6.0, alone=2.5, spread=4.0, slack=1.0)
     """
 
     def __init__(self, workers: int, sources: int = 1) -> None:
-        rule = _ONE if sources == 1 else _SOME if sources <= _FEW else _MANY
-        self.rungs = rule.heavy, rule.light, rule.alone, rule.spread
+        some = 1 < sources <= _FEW
         most = min(_MOST, _WIDE / workers, _SHARED / sources)
-        self.law = _HORIZON, most, _STEEP, _OFF, rule.free, rule.least, APART
-        self.recent = 0.0
+        self.rule = _ONE if sources == 1 else _SOME if some else _MANY
+        self.calm = _CALM if some else self.rule
+        self.law = _NEARLY if some else _LATELY, most, _STEEP, _OFF, *LIMITS
+        wild = min(_WILD, most)
+        self.peaks = _BEGINNING * workers, _FADING, min(_QUIET, wild / 2.0), wild, _TIGHT, _GONE
+        self.recent = 0.0  # messages that W-Choices was above the mean, on average
+        self.peak = most  # the same, at most
 
-    def allowed(self, above: float, unit: float, messages: int, spent: float) -> tuple[float, float]:
-        """Take notice of W-Choices' greatest load above the mean; return what heavy and light keys are allowed now.
+    def allowed(self, above: float, unit: float, messages: int, share: float) -> Rungs:
+        """Take notice of W-Choices' greatest load above the mean; return what is allowed now.
 
         Args:
             above: greatest load of W-Choices less the mean, after this message.
             unit: average weight of a message.
             messages: number of messages so far, this one among them.
-            spent: what is spent of the budget of pairs, from 0 to 1.
+            share: one's own pairs over those of D-Choices.
         """
-        horizon, most, steep, off, free, least, _ = self.law
+        horizon, most, steep, off, low, high = self.law
+        beginning, fading, quiet, wild, tight, gone = self.peaks
         seen = min(above / unit, most) if unit > 0.0 else 0.0
         self.recent += (seen - self.recent) * min(1.0, horizon / messages)
+        self.peak = most if messages <= beginning else max(seen, self.peak * (1.0 - fading / messages))
+        unrest = min(1.0, max(0.0, (self.peak - quiet) / (wild - quiet), (share - tight) / (gone - tight)))
+        rule, calm = self.rule, self.calm
+        heavy = calm.heavy + (rule.heavy - calm.heavy) * unrest
+        light = calm.light + (rule.light - calm.light) * unrest
+        alone = calm.alone + (rule.alone - calm.alone) * unrest
+        spread = calm.spread + (rule.spread - calm.spread) * unrest
+        free = calm.free + (rule.free - calm.free) * unrest
+        least = calm.least + (rule.least - calm.least) * unrest
+        spent = min(1.0, max(0.0, (share - low) / (high - low)))
         wanted = max(self.recent, steep * self.recent - off)
         beyond = max(0.0, wanted - free)
-        return min(wanted, free) + beyond * spent, min(wanted, free) + beyond * max(spent, least)
+        slack = min(wanted, free) + beyond * spent
+        easy = min(wanted, free) + beyond * max(spent, least)
+        return Rungs(heavy + slack, light + easy, alone + easy, spread, slack)

@@ -260,6 +260,16 @@ def test_wrap_keeps_up_with_fast_drift(z, workers):
     assert ours.pairs < d.pairs < w.pairs
 
 
+@pytest.mark.parametrize(("keys", "workers"), [(300, 5), (1_000, 5), (1_000, 20)])
+def test_wrap_has_no_more_pairs_than_d_choices_in_the_long_run(keys, workers):
+    """D-Choices has two workers per key of little weight, and no more however long it runs."""
+    stream = np.random.default_rng(0).integers(0, keys, 2_000_000)
+    ours, w, d = ([replay(stream, name, workers, seed=seed) for seed in range(3)] for name in ("wrap", *AIMS))
+    assert np.median([trace.pairs for trace in ours]) <= np.median([trace.pairs for trace in d])
+    few = 2 / stream.size  # messages
+    assert np.median([t.imbalance for t in ours]) <= np.median([t.imbalance for t in w]) + few
+
+
 @relaxed
 @given(
     st.lists(st.integers(0, 12), max_size=400),
@@ -281,7 +291,7 @@ def test_wrap_is_level_at_any_time_or_as_level_as_w_choices(stream, n, epsilon, 
         wanted = max(recent, 1.5 * recent - 1.0)
         spent = min(1.0, max(0.0, (pairs / p._budget.theirs.count - 0.9) / 0.05))
         slack = min(wanted, 2.0) + max(0.0, wanted - 2.0) * spent
-        level = sent / n + max(2.5 + slack, epsilon * sent)
+        level = sent / n + max(4.5 + slack, epsilon * sent)
         assert p.loads[worker] <= max(level, w.loads.max(), sent / n + 1.0) + 1e-9
 
 
@@ -419,7 +429,7 @@ def test_wrap_is_level_by_capacities_whatever_the_stream_does(stream, capacities
     for key in stream:
         worker = p.route(key)
         assert (
-            p.loads[worker] / relative[worker] <= p.messages / len(capacities) + 3.5 + (1.0 / relative[worker]) + 1e-9
+            p.loads[worker] / relative[worker] <= p.messages / len(capacities) + 5.5 + (1.0 / relative[worker]) + 1e-9
         )
 
 
