@@ -5,6 +5,7 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_left
 from heapq import heapreplace
+from math import ceil
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from skewkit.partitioners.buckets import expected_weights
 from skewkit.partitioners.checks import Floats
 from skewkit.partitioners.wrap_around import wrap_around
 
-_POURED = 2  # keys per worker that are poured at least
+_POURED = 2  # keys per worker that are poured at least, over the least capacity
 
 
 class Cut:
@@ -23,7 +24,8 @@ class Cut:
 
     The tail lies on a line, ordered by hash, that is cut into one range per worker, of about equal weight. The
     heaviest keys, 2 per worker at least, are poured over that (McNaughton's wrap-around rule, 1959). None of
-    them is lighter than a key of the tail, so they always fill what the ranges leave uneven.
+    them is lighter than a key of the tail, so they always fill what the ranges leave uneven, which is a key at most.
+    Where the workers are unlike, that is much to a slow one: as many more are poured as its capacity is below the mean.
 
     * At most keys + workers - 1 pairs of a key and a worker.
     * By the known frequencies all workers are level: their loads are as their capacities. Where the workers are
@@ -59,7 +61,8 @@ class Cut:
         ends = np.arange(1, workers) if capacities is None else np.cumsum(capacities)[:-1]
         order = np.lexsort((hashes, -weights))
         heavy = np.zeros(hashes.size, dtype=bool)
-        heavy[order[: _POURED * workers]] = True
+        least = 1.0 if capacities is None else float(capacities.min())
+        heavy[order[: ceil(min(_POURED * workers / least, hashes.size))]] = True
         heavy |= weights >= theta * weights.sum()
         poured = order[heavy[order]]
         rest, light = hashes[~heavy], weights[~heavy]
