@@ -31,6 +31,12 @@ def _candidate(at: np.uint64, workers: np.uint64) -> np.int64:
 
 
 @compiled
+def _drawn(at: np.uint64, places: Ints) -> np.int64:
+    """Return the candidate for the same number, each worker as often as it is in `places`."""
+    return np.int64(places[_candidate(at, np.uint64(places.size))])
+
+
+@compiled
 def _least(loads: Floats) -> np.int64:
     best = 0
     for worker in range(1, loads.size):
@@ -117,13 +123,13 @@ def tops_of(
 
 @compiled
 def _roomy(
-    hashed: np.uint64, fills: Floats, mean: float, rows: Ints, row: np.int64, length: np.int64, tries: int
+    hashed: np.uint64, places: Ints, fills: Floats, mean: float, rows: Ints, row: np.int64, length: np.int64, tries: int
 ) -> np.int64:
     """Return the first further candidate with less than the mean that is not in the list; -1 if there is none."""
     at = hashed + _TWICE
     for _ in range(tries + max(np.int64(0), 3 * (length - 2))):
         at += _GOLDEN
-        worker = _candidate(at, np.uint64(fills.size))
+        worker = _drawn(at, places)
         if fills[worker] < mean:
             inside = False
             if row >= 0:
@@ -151,21 +157,27 @@ def _add(bits: Bytes, hashed: np.uint64, worker: np.int64) -> int:
 
 @compiled
 def _second(
-    hashed: np.uint64, first: np.int64, fills: Floats, full: float, seconds: Bytes, slot: np.int64, tried: int
+    hashed: np.uint64,
+    first: np.int64,
+    places: Ints,
+    fills: Floats,
+    full: float,
+    seconds: Bytes,
+    slot: np.int64,
+    tried: int,
 ) -> np.int64:
     """Return the worker of a key that has no list: its first alone, as long as that has no more than `full`."""
-    workers = np.uint64(fills.size)
     if seconds[slot]:
-        second = _candidate(hashed + np.uint64(seconds[slot]) * _GOLDEN, workers)
+        second = _drawn(hashed + np.uint64(seconds[slot]) * _GOLDEN, places)
         return first if fills[first] <= fills[second] else second
     if fills[first] <= full:
         return first
     at = hashed + _TWICE
-    second, best = _candidate(at, workers), 2
+    second, best = _drawn(at, places), 2
     if second != first:
         for index in range(3, 2 + tried):
             at += _GOLDEN
-            worker = _candidate(at, workers)
+            worker = _drawn(at, places)
             if fills[worker] < fills[second]:
                 best, second = index, worker
     if fills[second] < fills[first]:
@@ -192,6 +204,7 @@ def route_growing(
     lists: Lists,
     begin: int,
     messages: int,
+    places: Ints,
     recent: float,
     peak: float,
     law: Six,
@@ -257,7 +270,7 @@ def route_growing(
         while row >= 0 and keys[row] != hashed:
             at = (at + np.uint64(1)) & mask
             row = np.int64(slots[at])
-        first = _candidate(hashed + _GOLDEN, np.uint64(workers))
+        first = _drawn(hashed + _GOLDEN, places)
         slot = np.int64(hashed >> to_slot)
         if heavy:
             limit = max((of_heavy + slack) * unit, near * above)
@@ -285,12 +298,12 @@ def route_growing(
             cursors[row] = place
             worker = np.int64(rows[row, (start + place) % length])
         else:
-            worker = _second(hashed, first, fills, mean + room - unit, seconds, slot, tried)
+            worker = _second(hashed, first, places, fills, mean + room - unit, seconds, slot, tried)
         if fills[worker] + unit > mean + limit:
             emptiest = np.int64(-1)
             if tries > 0:
                 length = np.int64(lengths[row] if row >= 0 else 0)
-                emptiest = _roomy(hashed, fills, mean, lists.rows, row, length, tries)
+                emptiest = _roomy(hashed, places, fills, mean, lists.rows, row, length, tries)
             if emptiest < 0:
                 emptiest = _least(fills)
             if fills[emptiest] < fills[worker]:
@@ -304,7 +317,7 @@ def route_growing(
                     rows[row, 0] = first
                     lengths[row] = 1
                     if seconds[slot]:
-                        second = _candidate(hashed + np.uint64(seconds[slot]) * _GOLDEN, np.uint64(workers))
+                        second = _drawn(hashed + np.uint64(seconds[slot]) * _GOLDEN, places)
                         if second != first:
                             rows[row, 1] = second
                             lengths[row] = 2

@@ -62,11 +62,12 @@ class Growing(Sketched):
         self._fills = self._loads if relative is None else array("d", bytes(8 * self.workers))
         self._rates = array("d", (1.0 / (np.ones(self.workers) if relative is None else relative)).tolist())
         self._shift = 0.0  # mean fill, less the mean load
-        self._further = FurtherWorkers(self._fills)
+        self._given = relative
+        self._further = FurtherWorkers(self._fills, capacities=relative)
 
     def _seat(self, source: int, sources: int) -> None:
         self._slack = Slack(self.workers, sources)
-        self._further = FurtherWorkers(self._fills, several=sources > 1)
+        self._further = FurtherWorkers(self._fills, sources > 1, self._given)
         self._place = source
 
     def _run_compiled(self, hashes: Hashes, weights: Floats, routes: Routes) -> bool:
@@ -90,6 +91,7 @@ class Growing(Sketched):
         tops = tops_of(hashes, weights, lows, totals, np.frombuffer(yardstick.loads), yardstick.top, self.theta)
         yardstick.top = float(tops[-1])
         further, budget = self._further, self._budget
+        places = np.frombuffer(further.places, np.int32)
         seconds, own, theirs = (
             np.frombuffer(x, np.uint8) for x in (further.seconds, budget.own.bits, budget.theirs.bits)
         )
@@ -114,6 +116,7 @@ class Growing(Sketched):
                 lists,
                 done,
                 self.messages + done,
+                places,
                 slack.recent,
                 slack.peak,
                 slack.law,
@@ -167,7 +170,7 @@ class Growing(Sketched):
                 start = self._place % len(own) if rungs.slack < APART else 0
                 worker = min(own[start:] + own[:start], key=fills.__getitem__)
             else:
-                worker = further.of_two(hashed, first, second, mean + room - unit)
+                worker = further.of_two(hashed, mean + room - unit)
             if fills[worker] + unit > mean + limit:
                 emptiest = further.joining(hashed, own or [], mean)
                 if fills[emptiest] < fills[worker]:

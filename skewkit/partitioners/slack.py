@@ -75,12 +75,12 @@ class Slack:
     what is beyond two messages half as much again: up to two messages whatever has been spent of the pairs of
     D-Choices, and what is beyond in proportion to what is spent, from 90 % of them (0) to 95 % (1).
 
-    With several sources what each allows itself adds up, and no source sees how many pairs all of them have. With two to
-    eight, the average is that of the last eighth, and light keys get at least 0.15 of what is beyond (with more, all of
-    it). Their rungs are lower, and 0.3 messages free, while the stream is calm. It is when W-Choices was within 4
-    messages of the mean since the first 200 messages per worker, where a peak counts a quarter when twice as many
+    With several sources what each allows itself adds up, and no source sees how many pairs all of them have. With two
+    to eight, the average is that of the last eighth, and light keys get at least 0.15 of what is beyond (with more,
+    all of it). Their rungs are lower, and 0.3 messages free, while the stream is calm. It is when W-Choices was within
+    4 messages of the mean since the first 200 messages per worker, where a peak counts a quarter when twice as many
     messages have come; it is not from 8 messages on, nor with all the pairs of D-Choices spent (97 % still is), and
-    what is between is between. Pairs once made stay: so a source waits, and a burst is remembered.
+    what is between is between. Pairs once made stay: so a source waits first, and a burst is remembered.
 
     * Slack is between 0 and 29, for light keys no less than for heavy ones; with one source, at most 2 where nothing
       is spent.

@@ -45,7 +45,7 @@ class WrapAround(Growing):
     ====================================  ============================================
     of a heavy key                        1.25 + slack, or 0.8 top
     of a light key with one worker        1.5 + slack, or top, or epsilon of all load
-    of a light key                        2.5 + slack, or top, or epsilon of all load
+    of a light key                        4.5 + slack, or top, or epsilon of all load
     ====================================  ============================================
 
     Here `top` is how far the greatest load of W-Choices would be above the mean: `wrap` keeps the loads that
@@ -66,21 +66,23 @@ class WrapAround(Growing):
 
     With s sources, none of which knows what the others send:
 
-    * What each allows itself adds up at the workers. The numbers of the table are 1.5, 1.75 and 4, with more than
-      eight sources 0.5, 1 and 2.25. Of the slack 2.5 messages are free (2), and light keys have at least 0.3 of the
-      rest (all) whatever the pairs.
+    * What each allows itself adds up at the workers. The numbers of the table are 1.5, 1.5 and 5, and 0.75, 1 and 3.5
+      while the stream is calm (`Slack`); with more than eight sources 0.5, 1 and 2.25. Of the slack 2 messages are
+      free, 0.3 while calm, and light keys have at least 0.15 of the rest (with more than eight, all), whatever the
+      pairs.
     * They share a key's workers. The second is the second candidate, and the worker that joins a list is not the least
       loaded, which is another one at every source, but the first of the key's further candidates that has less than
       the mean, if any (8 are looked at, and 3 more for each that the list has beyond two).
-    * They give second workers to the same light keys: the 1.75 (1) of some is two messages less (one), that of
-      some two more (one), and the others are in between, by the hash of the key.
+    * They give second workers to the same light keys: the 1.5 of some is two messages less (1.5 while calm, one with
+      more than eight), that of some as much more, and the others are in between, by the hash of the key.
     * Of workers with equal loads each source takes another, where the slack is small, so that what they leave uneven
       does not add up.
 
     With `capacities` the loads of the workers are as these: in all that was said, a load is divided by the
-    worker's capacity (mean 1); W-Choices, which knows of none, is the measure as if all were alike. With `learn`
-    the capacities follow the reports of the workers (`observe`); what was sent before counts as what it was worth
-    then, and a plan that was fitted is made anew when a capacity has changed by a tenth.
+    worker's capacity (mean 1), and a worker is a candidate of as many more keys as its capacity is more; W-Choices,
+    which knows of none, is the measure as if all were alike. With `learn` the capacities follow the reports of the
+    workers (`observe`), the candidates do not; what was sent before counts as what it was worth then, and a plan
+    that was fitted is made anew when a capacity has changed by a tenth.
 
     Options:
         theta: least share of a heavy key; 1 / (5 workers) by default.

@@ -440,6 +440,15 @@ def test_wrap_is_level_by_capacities_whatever_the_stream_does(stream, capacities
         )
 
 
+@pytest.mark.parametrize("z", [0.1, 1.4])
+@pytest.mark.parametrize("capacities", [[20] + [1] * 4, [20] + [1] * 19, range(1, 21)])
+def test_wrap_that_is_told_capacities_has_fewer_pairs_than_d_choices(capacities, z):
+    stream, workers = streams.zipf(200_000, 10_000, z, seed=12), len(capacities)
+    ours = replay(stream, PARTITIONERS["wrap"](workers=workers, capacities=capacities))
+    assert ours.pairs < 0.95 * replay(stream, "d_choices", workers=workers).pairs
+    assert ours.loads == pytest.approx(stream.size * np.array(capacities) / sum(capacities), rel=5e-3, abs=5)
+
+
 @pytest.mark.parametrize("fitted", [True, False])
 @pytest.mark.parametrize("z", [0.4, 1.4])
 def test_wrap_with_capacities_is_level_on_long_streams(z, fitted):
