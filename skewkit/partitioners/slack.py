@@ -47,8 +47,8 @@ class Rungs(NamedTuple):
 
 
 _ONE = Rule(1.25, 4.5, 1.5, 0.0, free=2.0, least=0.0)
-_SOME = Rule(1.5, 5.0, 1.5, 4.0, free=2.0, least=0.15)  # two to eight sources: each sees few messages of a light key
-_CALM = Rule(0.75, 3.5, 1.0, 3.0, free=0.3, least=0.15)  # the same where the stream is calm
+_SOME = Rule(1.5, 6.0, 1.5, 4.0, free=2.0, least=0.15)  # two to eight sources: each sees few messages of a light key
+_CALM = Rule(0.75, 5.0, 1.0, 3.0, free=0.3, least=0.15)  # the same where the stream is calm
 _MANY = Rule(0.5, 2.25, 1.0, 2.0, free=2.0, least=1.0)  # what each allows itself adds up
 _FEW = 8
 _LATELY, _NEARLY = 4.0, 8.0  # the average is mostly that of the last quarter of the stream; eighth with some sources
@@ -95,7 +95,7 @@ class Slack:
     >>> slack.allowed(900.0, unit=1.0, messages=1, share=0.8)
     Rungs(heavy=3.25, light=6.5, alone=3.5, spread=0.0, slack=2.0)
     >>> Slack(workers=100, sources=5).allowed(1.0, unit=1.0, messages=1, share=0.8)
-    Rungs(heavy=2.5, light=6.0, alone=2.5, spread=4.0, slack=1.0)
+    Rungs(heavy=2.5, light=7.0, alone=2.5, spread=4.0, slack=1.0)
     """
 
     def __init__(self, workers: int, sources: int = 1) -> None:

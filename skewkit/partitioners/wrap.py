@@ -66,7 +66,7 @@ class WrapAround(Growing):
 
     With s sources, none of which knows what the others send:
 
-    * What each allows itself adds up at the workers. The numbers of the table are 1.5, 1.5 and 5, and 0.75, 1 and 3.5
+    * What each allows itself adds up at the workers. The numbers of the table are 1.5, 1.5 and 6, and 0.75, 1 and 5
       while the stream is calm (`Slack`); with more than eight sources 0.5, 1 and 2.25. Of the slack 2 messages are
       free, 0.3 while calm, and light keys have at least 0.15 of the rest (with more than eight, all), whatever the
       pairs.
