@@ -16,7 +16,7 @@ KEYS = 10_000
 EXPONENTS = (0.1, 0.4, 0.8, 1.0, 1.2, 1.4, 1.6, 2.0)
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 REAL = {"novels_words": ("word",), "git_changes": ("author", "dir", "path")}
-SPEEDS = {"1 in 5 at half": (1.0, 1.0, 1.0, 1.0, 0.5), "1, 2 and 4": (1.0, 1.0, 2.0, 2.0, 4.0)}
+SPEEDS = {"1 in 5 at half": (1.0, 1.0, 1.0, 1.0, 0.5), "1, 2 and 4": (1.0, 1.0, 2.0, 2.0, 4.0), "1 in 5 at 20": (20.0, 1.0, 1.0, 1.0, 1.0)}
 FEW = 2.0  # messages above the bound that count as none: a millionth of all
 OTHERS = ("w_choices", "d_choices", "two_choices")
 
@@ -27,6 +27,9 @@ def cases(rows: int) -> Iterator[tuple[str, Any, int, int]]:
         for z in EXPONENTS:
             yield f"zipf {z}", streams.zipf(rows, KEYS, z, seed=1), n, 1
     yield "uniform", streams.uniform(rows, KEYS, seed=1), 100, 1
+    for sources in (1, 5):
+        for few, n in ((300, 5), (1_000, 5), (1_000, 20)):  # many messages per key: D-Choices has no more pairs to make
+            yield f"uniform, {few}", streams.uniform(rows, few, seed=1), n, sources
     yield "100,000 keys", streams.zipf(rows, 100_000, 1.0, seed=1), 100, 1
     for n in (5, 20, 100, 1000):
         for z in (0.8, 1.4, 2.0):
