@@ -16,7 +16,11 @@ KEYS = 10_000
 EXPONENTS = (0.1, 0.4, 0.8, 1.0, 1.2, 1.4, 1.6, 2.0)
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 REAL = {"novels_words": ("word",), "git_changes": ("author", "dir", "path")}
-SPEEDS = {"1 in 5 at half": (1.0, 1.0, 1.0, 1.0, 0.5), "1, 2 and 4": (1.0, 1.0, 2.0, 2.0, 4.0), "1 in 5 at 20": (20.0, 1.0, 1.0, 1.0, 1.0)}
+SPEEDS = {
+    "1 in 5 at half": (1.0, 1.0, 1.0, 1.0, 0.5),
+    "1, 2 and 4": (1.0, 1.0, 2.0, 2.0, 4.0),
+    "1 in 5 at 20": (20.0, 1.0, 1.0, 1.0, 1.0),
+}
 FEW = 2.0  # messages above the bound that count as none: a millionth of all
 OTHERS = ("w_choices", "d_choices", "two_choices")
 
