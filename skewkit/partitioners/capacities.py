@@ -13,6 +13,7 @@ from skewkit.partitioners.checks import Floats, non_negative
 
 _SAMPLES = 64  # the time per message is a mean over about so many reports of a worker
 _REPORTS = 32  # reports per worker from one adjustment to the next
+_SLOWEST = 1e-100  # of the mean capacity, so that a load divided by it is a number
 _LEAST = 1e-6  # of the mean time per message, for workers that take none
 
 
@@ -53,7 +54,8 @@ class Capacities:
     """
 
     def __init__(self, given: Sequence[float] | None, workers: int) -> None:
-        self.relative: Floats = np.ones(workers) if given is None else np.array(given) * (workers / sum(given))
+        shares = np.ones(workers) if given is None else np.array(given) / max(given)
+        self.relative: Floats = np.maximum(shares * (workers / shares.sum()), _SLOWEST)
         self._paces = np.zeros(workers)
         self._seen = np.zeros(workers, dtype=np.int64)
         self._reports = 0

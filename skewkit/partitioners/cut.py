@@ -17,6 +17,8 @@ from skewkit.partitioners.checks import Floats
 from skewkit.partitioners.wrap_around import wrap_around
 
 _POURED = 2  # keys per worker that are poured at least, over the least capacity
+_LEAST = 1e-9  # of the mean, of that capacity
+_SURE = 100.0  # messages of a sample from which on a key is poured over slow workers
 
 
 class Cut:
@@ -25,7 +27,8 @@ class Cut:
     The tail lies on a line, ordered by hash, that is cut into one range per worker, of about equal weight. The
     heaviest keys, 2 per worker at least, are poured over that (McNaughton's wrap-around rule, 1959). None of
     them is lighter than a key of the tail, so they always fill what the ranges leave uneven, which is a key at most.
-    Where the workers are unlike, that is much to a slow one: as many more are poured as its capacity is below the mean.
+    Where the workers are unlike, that is much to a slow one: as many more are poured as its capacity is below the mean
+    (of a sample only those that have 100 messages, as what is lighter is subject to chance).
 
     * At most keys + workers - 1 pairs of a key and a worker.
     * By the known frequencies all workers are level: their loads are as their capacities. Where the workers are
@@ -61,9 +64,12 @@ class Cut:
         ends = np.arange(1, workers) if capacities is None else np.cumsum(capacities)[:-1]
         order = np.lexsort((hashes, -weights))
         heavy = np.zeros(hashes.size, dtype=bool)
-        least = 1.0 if capacities is None else float(capacities.min())
-        heavy[order[: ceil(min(_POURED * workers / least, hashes.size))]] = True
-        heavy |= weights >= theta * weights.sum()
+        least = 1.0 if capacities is None else max(float(capacities.min()), _LEAST)
+        even = _POURED * workers
+        heavy[order[:even]] = True
+        more = order[even : ceil(min(even / least, hashes.size))]
+        heavy[more[weights[more] >= _SURE * unit]] = True
+        heavy = (heavy | (weights >= theta * weights.sum())) & (weights > 0.0)
         poured = order[heavy[order]]
         rest, light = hashes[~heavy], weights[~heavy]
         if unit > 0.0:

@@ -23,6 +23,7 @@ class FurtherWorkers:
 
     * With capacities a worker is a candidate of so many more keys, in steps of 1/16 of the mean, and at least that.
       (Evenly drawn, most keys would begin at a worker that is too slow for them, where few are fast.)
+    * A key whose first two candidates are one worker has that alone, until it gets a list.
     * Keys whose hashes begin with the same 20 bits share a byte. They may begin with another second worker than the
       least loaded; they still have two, which stay the same.
     * With several sources all look at a key's candidates in the same order, and take the first that will do, so that
@@ -35,8 +36,8 @@ class FurtherWorkers:
 
     >>> fills = [5.0, 0.0, 3.0, 4.0]
     >>> further = FurtherWorkers(fills)
-    >>> first = candidate(7, 1, 4)
-    >>> further.of_two(7, 5.0) == first, further.known(7) == [first]
+    >>> first, second = further.pair(7)
+    >>> further.of_two(7, first, second, 5.0) == first, further.known(7) == [first]
     (True, True)
     >>> further.joining(7, [1], 3.0)
     1
@@ -55,16 +56,22 @@ class FurtherWorkers:
     def _candidate(self, hashed: int, index: int) -> int:
         return self.places[candidate(hashed, index, len(self.places))]
 
-    def of_two(self, hashed: int, full: float) -> int:
-        """Return the worker of a key without a list: its first alone, as long as that has no more than `full`."""
+    def pair(self, hashed: int) -> tuple[int, int]:
+        """Return the first two candidates of a key."""
+        return self._candidate(hashed, 1), self._candidate(hashed, 2)
+
+    def of_two(self, hashed: int, first: int, second: int, full: float) -> int:
+        """Return the worker of a key without a list: its first alone, as long as that has no more than `full`.
+
+        `first` and `second` are its first two candidates.
+        """
         fills, slot = self._fills, hashed >> _SHIFT
-        first = self._candidate(hashed, 1)
         if self.seconds[slot]:
             second = self._candidate(hashed, self.seconds[slot])
             return first if fills[first] <= fills[second] else second
         if fills[first] <= full:
             return first
-        best, second = 2, self._candidate(hashed, 2)
+        best = 2
         for index in range(3, 2 + self.tried if second != first else 3):
             worker = self._candidate(hashed, index)
             if fills[worker] < fills[second]:

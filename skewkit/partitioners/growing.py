@@ -170,7 +170,8 @@ class Growing(Sketched):
                 start = self._place % len(own) if rungs.slack < APART else 0
                 worker = min(own[start:] + own[:start], key=fills.__getitem__)
             else:
-                worker = further.of_two(hashed, mean + room - unit)
+                pair = (first, second) if self._given is None else further.pair(hashed)
+                worker = further.of_two(hashed, *pair, mean + room - unit)
             if fills[worker] + unit > mean + limit:
                 emptiest = further.joining(hashed, own or [], mean)
                 if fills[emptiest] < fills[worker]:

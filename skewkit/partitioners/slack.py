@@ -49,7 +49,7 @@ class Rungs(NamedTuple):
 _ONE = Rule(1.25, 4.5, 1.5, 0.0, free=2.0, least=0.0)
 _SOME = Rule(1.5, 6.0, 1.5, 4.0, free=2.0, least=0.15)  # two to eight sources: each sees few messages of a light key
 _CALM = Rule(0.75, 5.0, 1.0, 3.0, free=0.3, least=0.15)  # the same where the stream is calm
-_MANY = Rule(0.5, 2.25, 1.0, 2.0, free=2.0, least=1.0)  # what each allows itself adds up
+_MANY = Rule(0.5, 5.0, 0.0, 4.0, free=1.0, least=0.15)  # what each allows itself adds up
 _FEW = 8
 _LATELY, _NEARLY = 4.0, 8.0  # the average is mostly that of the last quarter of the stream; eighth with some sources
 
@@ -75,12 +75,13 @@ class Slack:
     what is beyond two messages half as much again: up to two messages whatever has been spent of the pairs of
     D-Choices, and what is beyond in proportion to what is spent, from 90 % of them (0) to 95 % (1).
 
-    With several sources what each allows itself adds up, and no source sees how many pairs all of them have. With two
-    to eight, the average is that of the last eighth, and light keys get at least 0.15 of what is beyond (with more,
-    all of it). Their rungs are lower, and 0.3 messages free, while the stream is calm. It is when W-Choices was within
-    4 messages of the mean since the first 200 messages per worker, where a peak counts a quarter when twice as many
-    messages have come; it is not from 8 messages on, nor with all the pairs of D-Choices spent (97 % still is), and
-    what is between is between. Pairs once made stay: so a source waits first, and a burst is remembered.
+    With several sources what each allows itself adds up, and no source sees how many pairs all of them have. So light
+    keys get at least 0.15 of what is beyond. With two to eight the average is that of the last eighth, and the rungs
+    are lower, and 0.3 messages free, while the stream is calm. It is when W-Choices was within 4 messages of the mean
+    since the first 200 messages per worker, where a peak counts a quarter when twice as many messages have come; it is
+    not from 8 messages on (where a message counts with less than 8 at most: from that on, and calm up to half of it),
+    nor with all the pairs of D-Choices spent (97 % still is), and what is between is between. Pairs once made stay: so
+    a source waits first, and a burst is remembered.
 
     * Slack is between 0 and 29, for light keys no less than for heavy ones; with one source, at most 2 where nothing
       is spent.

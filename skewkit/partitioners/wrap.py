@@ -37,10 +37,10 @@ class WrapAround(Growing):
       mean, whatever the skew; with whole weights sent in messages of weight 1, below the mean plus one.
 
     **Not fitted**, the rule is applied to the loads as they are. A key has its first candidate alone until that is
-    full; then it has a second worker, the least loaded of its next four candidates, and takes the less loaded of the
-    two. When both are full, the least loaded of all workers joins them: just the one with most room. From then on the
-    key takes the least loaded of its list. A message may lift a worker so many messages above the mean, the most of
-    those named, before it counts as full:
+    full; then it has a second worker, the least loaded of its next four candidates (none, if the second is the first
+    again), and takes the less loaded of the two. When both are full, the least loaded of all workers joins them: just
+    the one with most room. From then on the key takes the least loaded of its list. A message may lift a worker so
+    many messages above the mean, the most of those named, before it counts as full:
 
     ====================================  ============================================
     of a heavy key                        1.25 + slack, or 0.8 top
@@ -60,21 +60,20 @@ class WrapAround(Growing):
     * choices(key) is the number of workers of the key's list, else 2; it only grows until the next plan.
     * No message lifts a load above the greatest of W-Choices, or what the table allows, whichever is more, unless to
       the mean and one message (messages of equal weight, one source).
-    * Pairs are mostly 10 to 60 % fewer than those of D-Choices (`benchmarks/balance.py`). Where keys come in bursts
-      (`git_changes`), W-Choices is level at times, and D-Choices never: there the slack saves the pairs, as long as
-      it can. A greater `epsilon` saves more.
+    * Pairs are mostly 10 to 60 % fewer than those of D-Choices, with several sources 0 to 20 %
+      (`benchmarks/balance.py`). Where keys come in bursts (`git_changes`), W-Choices is level at times, and D-Choices
+      never: there the slack saves the pairs, as long as it can. A greater `epsilon` saves more.
 
     With s sources, none of which knows what the others send:
 
     * What each allows itself adds up at the workers. The numbers of the table are 1.5, 1.5 and 6, and 0.75, 1 and 5
-      while the stream is calm (`Slack`); with more than eight sources 0.5, 1 and 2.25. Of the slack 2 messages are
-      free, 0.3 while calm, and light keys have at least 0.15 of the rest (with more than eight, all), whatever the
-      pairs.
+      while the stream is calm (`Slack`); with more than eight sources 0.5, 0 and 5. Of the slack 2 messages are free,
+      0.3 while calm (1 with more than eight), and light keys have at least 0.15 of the rest, whatever the pairs.
     * They share a key's workers. The second is the second candidate, and the worker that joins a list is not the least
       loaded, which is another one at every source, but the first of the key's further candidates that has less than
       the mean, if any (8 are looked at, and 3 more for each that the list has beyond two).
-    * They give second workers to the same light keys: the 1.5 of some is two messages less (1.5 while calm, one with
-      more than eight), that of some as much more, and the others are in between, by the hash of the key.
+    * They give second workers to the same light keys: the 1.5 (0) of some is two messages less (1.5 while calm), that
+      of some as much more, and the others are in between, by the hash of the key.
     * Of workers with equal loads each source takes another, where the slack is small, so that what they leave uneven
       does not add up.
 

@@ -428,6 +428,29 @@ def test_a_fitted_wrap_does_not_overload_workers_that_are_slower_than_a_key_is_h
     assert p.loads == pytest.approx(100_000 * capacities / capacities.sum(), rel=1e-3, abs=3)
 
 
+@pytest.mark.parametrize("slow", [1.0, 0.02, 0.001])
+def test_a_slow_worker_does_not_make_chance_of_a_sample_count(slow):
+    rng, capacities = np.random.default_rng(0), np.array([1.0] * 99 + [slow])
+    p = PARTITIONERS["wrap"](workers=100, capacities=capacities).fit(rng.integers(0, 20_000, 100_000))
+    p.route_many(rng.integers(0, 20_000, 200_000))
+    assert np.all(p.loads[:99] <= 1.15 * 200_000 / capacities.sum())
+
+
+def test_keys_of_weight_zero_do_not_go_to_slow_workers():
+    weights = np.r_[np.full(10, 1e6), np.zeros(10_000)]
+    p = PARTITIONERS["wrap"](workers=10, capacities=[1] * 9 + [0.001]).fit(np.arange(10_010), weights)
+    p.route_many(np.arange(10, 10_010))
+    assert p.loads[-1] <= 20
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("capacities", [[1e308] * 2, [1e-320, 1e300], [5e-324] * 2])
+def test_wrap_takes_any_capacities_above_zero(capacities):
+    for p in (PARTITIONERS["wrap"](workers=2, capacities=capacities) for _ in range(2)):
+        assert p.route_many(["a", "b"] * 5).size == 10
+        assert p.fit(["a", "b"], [3, 1]).route_many(["a", "b"] * 5).size == 10
+
+
 @relaxed
 @given(st.lists(st.integers(0, 12), max_size=400), shapes, st.integers(0, 50))
 def test_wrap_is_level_by_capacities_whatever_the_stream_does(stream, capacities, seed):
