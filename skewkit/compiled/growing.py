@@ -13,7 +13,7 @@ Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int32]
 Longs = npt.NDArray[np.int64]
 Bytes = npt.NDArray[np.uint8]
-Six = tuple[float, float, float, float, float, float]
+Six = tuple[float, ...]  # of six numbers
 
 _FIRST = np.uint64(0xBF58_476D_1CE4_E5B9)
 _SECOND = np.uint64(0x94D0_49BB_1331_11EB)
