@@ -260,10 +260,10 @@ def test_wrap_keeps_up_with_fast_drift(z, workers):
     assert ours.pairs < d.pairs < w.pairs
 
 
-@pytest.mark.parametrize(("keys", "workers"), [(300, 5), (1_000, 5), (1_000, 20)])
+@pytest.mark.parametrize(("keys", "workers"), [(300, 5), (1_000, 20)])
 def test_wrap_has_no_more_pairs_than_d_choices_in_the_long_run(keys, workers):
     """D-Choices has two workers per key of little weight, and no more however long it runs."""
-    stream = np.random.default_rng(0).integers(0, keys, 2_000_000)
+    stream = np.random.default_rng(0).integers(0, keys, 1_000_000)
     ours, w, d = ([replay(stream, name, workers, seed=seed) for seed in range(3)] for name in ("wrap", *AIMS))
     assert np.median([trace.pairs for trace in ours]) <= np.median([trace.pairs for trace in d])
     few = 2 / stream.size  # messages
