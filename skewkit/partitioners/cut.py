@@ -120,6 +120,13 @@ class Cut:
         at = self._find(hashed)
         return self.starts[at + 1] - self.starts[at] if at >= 0 else 1
 
+    def owners_of(self, hashed: int) -> list[int]:
+        """Return the workers of the key."""
+        at = self._find(hashed)
+        if at < 0:
+            return [bisect_left(self.borders, hashed)]
+        return list(self.owners[self.starts[at] : self.starts[at + 1]])
+
     def _find(self, hashed: int) -> int:
         at = bisect_left(self.heads, hashed)
         return at if at < len(self.heads) and self.heads[at] == hashed else -1

@@ -197,6 +197,7 @@ class WrapAround(Growing):
 
     def _choices_beside(self, others: Sequence[Any], hashed: int) -> int:
         sources: list[WrapAround] = [self, *others]
-        if any(source._cut is not None for source in sources):
-            return max(source._choices(hashed) for source in sources)
-        return super()._choices_beside(others, hashed)
+        planned = set().union(*(source._cut.owners_of(hashed) for source in sources if source._cut is not None))
+        free = [source for source in sources if source._cut is None]
+        more = Growing._choices_beside(free[0], free[1:], hashed) if free else 0
+        return min(self.workers, len(planned) + more)

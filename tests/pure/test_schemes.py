@@ -503,6 +503,21 @@ def test_wrap_learns_capacities_and_their_changes(fitted):
     assert (trace.partitioners[0].plans > 1) or not fitted
 
 
+def test_fitted_sources_whose_plans_differ_know_how_many_workers_a_key_has():
+    keys, weights = range(40), [400, 300, 200] + [20] * 37
+    one, other = (PARTITIONERS["wrap"](workers=8, learn=True).fit(keys, weights) for _ in range(2))
+    for now in range(400):
+        for worker in range(8):
+            one.observe(worker, "any", 40.0 if worker < 3 else 1.0, float(now))
+    unfitted = PARTITIONERS["wrap"](workers=8)
+    for others in ([other], [other, unfitted]):
+        routes = [source.route_many(np.repeat(keys, 50)) for source in (one, *others)]
+        for key in keys:
+            used = {worker for found in routes for worker in found[50 * key : 50 * key + 50].tolist()}
+            assert len(used) <= one.choices_beside(others, key)
+    assert any(one.choices_beside([other], key) > one.choices(key) for key in keys)
+
+
 def test_reports_change_nothing_unless_wrap_learns():
     stream = streams.zipf(3000, 100, 1.4, seed=14)
     p, twin = (PARTITIONERS["wrap"](workers=5) for _ in range(2))
