@@ -162,7 +162,7 @@ PAPER = Paper(
     "920; git changes by directory on 20) and 10 (5; 5; by path on 20, with 11 % fewer pairs). The D-Choices paper "
     "itself tolerates an imbalance of 1e-4 of all messages, which would be 52 to 100. With 48 sources two of nine are "
     "starred for imbalance at the end, both at z = 0.8: 32 messages above the mean, where W-Choices has 20 and "
-    "D-Choices 163, and 332 with drift, where they have 322 and 933. Uniform keys on 100 workers give 44, 23 and 23. A "
+    "D-Choices 163, and 332 with drift, where they have 322 and 933. Uniform keys on 100 workers give 48, 23 and 23. A "
     "second table has unequal workers, whose loads are as uneven by capacity as W-Choices would leave equal ones: up "
     "to 9 % above the mean for a while after many keys have changed (25 % where capacities of 1 to 20 are learned), "
     "where D-Choices is 72 to 346 % above it; no line of a scheme that is told the capacities has more pairs than "
