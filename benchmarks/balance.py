@@ -34,6 +34,8 @@ def cases(rows: int) -> Iterator[tuple[str, Any, int, int]]:
     for sources in (1, 5):
         for few, n in ((300, 5), (1_000, 5), (1_000, 20)):  # many messages per key: D-Choices has no more pairs to make
             yield f"uniform, {few}", streams.uniform(rows, few, seed=1), n, sources
+    yield "uniform, 300", streams.uniform(rows, 300, seed=1), 100, 1
+    yield "uniform", streams.uniform(rows, KEYS, seed=1), 100, 48
     yield "100,000 keys", streams.zipf(rows, 100_000, 1.0, seed=1), 100, 1
     for n in (5, 20, 100, 1000):
         for z in (0.8, 1.4, 2.0):

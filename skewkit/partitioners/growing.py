@@ -170,7 +170,7 @@ class Growing(Sketched):
                 start = self._place % len(own) if rungs.slack < APART else 0
                 worker = min(own[start:] + own[:start], key=fills.__getitem__)
             else:
-                pair = (first, second) if self._given is None else further.pair(hashed)
+                pair = (first, second) if self._alike else further.pair(hashed)
                 worker = further.of_two(hashed, *pair, mean + room - unit)
             if fills[worker] + unit > mean + limit:
                 emptiest = further.joining(hashed, own or [], mean)

@@ -16,6 +16,7 @@ from skewkit.partitioners.buckets import bucket_many, expected_weights
 from skewkit.partitioners.candidates import candidate_many
 from skewkit.partitioners.lpt import longest_first
 from skewkit.partitioners.optimal_choices import optimal_choices
+from skewkit.partitioners.slack import Slack
 from skewkit.simulator import ChangeCapacity, replay, streams
 from skewkit.simulator.streams import zipf_shares
 
@@ -358,6 +359,20 @@ def test_several_sources_of_wrap_keep_to_both_aims(z, several):
     assert np.median([t.imbalance for t in ours]) <= np.median([t.imbalance for t in w]) + several / stream.size
 
 
+def test_some_sources_wait_for_a_calm_stream_and_remember_a_burst():
+    slack = Slack(workers=10, sources=5)
+    found = [slack.allowed(1.0, 1.0, messages, share=0.8) for messages in range(1, 8_001)]
+    # Nobody knows before 200 messages per worker. Then, of the 0.7 beyond what is free, light keys have 0.15.
+    assert found[1_999] == pytest.approx((1.5 + 1.0, 6.0 + 1.0, 1.5 + 1.0, 4.0, 1.0))
+    assert found[-1] == pytest.approx((0.75 + 0.3, 5.0 + 0.405, 1.0 + 0.405, 3.0, 0.3))
+    assert slack.allowed(1.0, 1.0, 8_001, share=1.0).spread == 4.0  # no pairs are left
+    assert slack.allowed(900.0, 1.0, 8_002, share=0.8).spread == 4.0
+    for messages in range(8_003, 16_005):
+        slack.allowed(1.0, 1.0, messages, share=0.8)
+    assert slack.peak == pytest.approx(20.0 / 4, rel=1e-2)  # a quarter when twice as many have come
+    assert Slack(workers=10).calm == Slack(workers=10).rule
+
+
 def test_sources_of_wrap_give_second_workers_to_the_same_light_keys():
     """Where each takes the keys that come just then, all five have 2.9 times the second workers that each has."""
     stream = streams.zipf(400_000, 10_000, 0.8, seed=18)
@@ -446,9 +461,10 @@ def test_keys_of_weight_zero_do_not_go_to_slow_workers():
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("capacities", [[1e308] * 2, [1e-320, 1e300], [5e-324] * 2])
 def test_wrap_takes_any_capacities_above_zero(capacities):
-    for p in (PARTITIONERS["wrap"](workers=2, capacities=capacities) for _ in range(2)):
-        assert p.route_many(["a", "b"] * 5).size == 10
-        assert p.fit(["a", "b"], [3, 1]).route_many(["a", "b"] * 5).size == 10
+    p = PARTITIONERS["wrap"](workers=2, capacities=capacities)
+    assert p.route_many(["a", "b"] * 5).size == 10
+    p.fit(["a", "b"], [3, 1]).route_many(["a", "b"] * 5)
+    assert p.loads.sum() == 20
 
 
 @relaxed
@@ -469,7 +485,8 @@ def test_wrap_that_is_told_capacities_has_fewer_pairs_than_d_choices(capacities,
     stream, workers = streams.zipf(200_000, 10_000, z, seed=12), len(capacities)
     ours = replay(stream, PARTITIONERS["wrap"](workers=workers, capacities=capacities))
     assert ours.pairs < 0.95 * replay(stream, "d_choices", workers=workers).pairs
-    assert ours.loads == pytest.approx(stream.size * np.array(capacities) / sum(capacities), rel=5e-3, abs=5)
+    relative = np.array(capacities) / np.mean(capacities)
+    assert np.all(ours.loads / relative <= stream.size / workers + 6 + 1 / relative)
 
 
 @pytest.mark.parametrize("fitted", [True, False])
