@@ -61,6 +61,8 @@ class Cut:
         unit: float,
         capacities: Floats | None = None,
     ) -> None:
+        if weights.max() < 1.0:  # no numbers of messages; parts of the least numbers there are would be 0
+            weights = weights / weights.max()
         ends = np.arange(1, workers) if capacities is None else np.cumsum(capacities)[:-1]
         order = np.lexsort((hashes, -weights))
         heavy = np.zeros(hashes.size, dtype=bool)

@@ -420,7 +420,9 @@ shapes = st.lists(st.floats(0.1, 10), min_size=1, max_size=12)
 
 @settings(deadline=None, max_examples=40)
 @given(
-    st.dictionaries(st.integers(), st.floats(0, 1e6), min_size=1, max_size=200).filter(lambda d: sum(d.values())),
+    st.dictionaries(st.integers(), st.floats(0, 1e6, allow_subnormal=False), min_size=1, max_size=200).filter(
+        lambda d: sum(d.values())
+    ),
     shapes,
 )
 def test_a_fitted_wrap_loads_the_workers_by_their_capacities(frequencies, capacities):
@@ -433,6 +435,16 @@ def test_a_fitted_wrap_loads_the_workers_by_their_capacities(frequencies, capaci
         loads += weight * np.bincount(routes, minlength=len(capacities)) / len(routes)
     whole = sum(weights)
     assert np.all(loads <= share * whole + 2 * len(capacities) * max(weights) / 1000 + 1e-9 * whole)
+
+
+@pytest.mark.parametrize("weights", [[5e-324], [5e-324, 5e-324], [1e-310, 5e-324, 3e-320]])
+@pytest.mark.parametrize("capacities", [None, [5.0, 3.9375]])
+def test_weights_of_any_size_can_be_cut(weights, capacities):
+    p = PARTITIONERS["wrap"](workers=2, capacities=capacities).fit(range(len(weights)), weights)
+    p.route_many([0] * 1_000)  # the heaviest key: with others as heavy it fills one worker, else nearly both
+    assert p.loads.sum() == 1_000
+    shares = np.array([0.5, 0.5] if capacities is None else capacities) / sum(capacities or [1])
+    assert len(weights) == 2 or p.loads == pytest.approx(1_000 * shares, abs=2)
 
 
 @pytest.mark.parametrize("slow", [0.1, 0.02])
