@@ -52,6 +52,19 @@ class EnvironmentProblem(SkewkitError, RuntimeError):
     """Java, Spark or a jar that the call needs is missing or has the wrong version."""
 
 
+def shown(value: object, most: int = 60) -> str:
+    """Return a value as messages show it: its repr in one line, without the middle where it is long.
+
+    >>> shown("a"), shown(list(range(1000)), most=20)
+    ("'a'", '[0, 1, 2 ... 8, 999]')
+    """
+    try:
+        text = " ".join(repr(value).split())
+    except ValueError:  # Python writes no integer of more than 4,300 digits
+        text = f"a {type(value).__name__} too long to show"
+    return text if len(text) <= most else f"{text[: (most - 5) // 2 + 1]} ... {text[-((most - 5) // 2) :]}"
+
+
 def nearest(name: str, valid: Iterable[str]) -> str:
     """Return a clause that names the nearest valid name, or lists the valid ones.
 

@@ -19,7 +19,8 @@ import numpy as np
 import numpy.typing as npt
 
 from skewkit import compiled
-from skewkit.errors import ArgumentError, ArgumentTypeError, KeyTypeError
+from skewkit.errors import KeyTypeError
+from skewkit.hashing.columns import is_null, key_list, plain_keys, resolution
 from skewkit.hashing.mix import GOLDEN, Hashes, mix, mix_many
 
 Key: TypeAlias = int | str | bytes | float | bool | dt.date | decimal.Decimal | tuple[Any, ...] | None
@@ -64,6 +65,7 @@ def hash_key(key: Key, seed: int = 0) -> int:
 
     * Equal keys have equal hashes: 1, 1.0, True and Decimal(1) are one key, as for a Python dict; -0.0 is
       0.0; every NaN is the same key, as in Spark; an aware datetime is the same key in every time zone.
+    * NA and NaT of pandas and the masked elements of NumPy are None.
     * "1", b"1", None and (1,) are keys of their own kind and do not meet 1.
     * The same in every process and on every platform (Python's own `hash` of text is not).
 
@@ -166,20 +168,17 @@ def _hash_tuple(key: tuple[Any, ...], seed: int) -> int:
 
 
 def _hash_other(key: Any, seed: int) -> int:
-    """Hash a NumPy scalar as the Python value that it holds."""
+    """Hash a NumPy scalar as the Python value that it holds, and what stands for a null as None."""
+    if is_null(key):
+        return _hash_none(None, seed)
     if isinstance(key, np.datetime64):
-        return hash_key(key.astype(_resolution(key.dtype)).item(), seed)  # NaT becomes None
+        return hash_key(key.astype(resolution(key.dtype)).item(), seed)  # NaT becomes None
     if isinstance(key, np.generic) and type(key.item()) in _HASHERS:
         return hash_key(key.item(), seed)
     raise KeyTypeError(
         f"a key of type {type(key).__module__}.{type(key).__qualname__} cannot be hashed; expected int, str, "
         "bytes, float, bool, None, date, datetime, Decimal or a tuple of these"
     )
-
-
-def _resolution(dtype: np.dtype[Any]) -> str:
-    """Return the resolution at which NumPy hands out dates, or datetimes, instead of integers."""
-    return "M8[D]" if np.datetime_data(dtype)[0] in ("Y", "M", "W", "D") else "M8[us]"
 
 
 _HASHERS: dict[type, Callable[[Any, int], int]] = {
@@ -204,15 +203,16 @@ def hash_keys(keys: Keys, seed: int = 0) -> Hashes:
     other keys one after the other.
 
     Args:
-        keys: one-dimensional array of any type of element that `hash_key` takes, or a sequence of keys.
+        keys: one-dimensional array of any type of element that `hash_key` takes, or a sequence of keys. A column of
+            pandas or Arrow counts as the list of its Python values: integers are exact beside nulls, too.
         seed: any integer; it is taken modulo 2**64.
 
     Returns:
         uint64 array (keys,).
 
     Raises:
-        ArgumentTypeError: `keys` is one str or bytes value, or not a sequence at all.
-        ArgumentError: `keys` is an array with more or fewer than one dimension.
+        ArgumentTypeError: `keys` is one value, or not a sequence at all.
+        ArgumentError: `keys` is an array of more than one dimension.
         KeyTypeError: a key has a type that cannot be hashed.
 
     >>> import numpy as np
@@ -221,20 +221,11 @@ def hash_keys(keys: Keys, seed: int = 0) -> Hashes:
     >>> hash_keys(["a", None, ("b", 2)]).dtype
     dtype('uint64')
     """
-    if isinstance(keys, (str, bytes, bytearray)):
-        raise ArgumentTypeError(f"keys is one {type(keys).__name__}; expected a sequence, as [{keys!r}]")
-    if isinstance(keys, (list, tuple)):
-        return _hash_list(list(keys), seed)
-    if not hasattr(keys, "__array__") and not isinstance(keys, Sequence):
-        raise ArgumentTypeError(f"keys is a {type(keys).__name__}; expected an array or a sequence of keys")
-    if not hasattr(keys, "__array__"):
-        return _hash_list(list(keys), seed)
-    return _hash_array(np.asarray(keys), seed)
+    plain = plain_keys(keys)
+    return _hash_list(plain, seed) if isinstance(plain, list) else _hash_array(plain, seed)
 
 
 def _hash_array(array: npt.NDArray[Any], seed: int) -> Hashes:
-    if array.ndim != 1:
-        raise ArgumentError(f"keys has shape {array.shape}; expected one dimension (or a list of tuples)")
     if array.dtype.kind in "ib":
         return _numbers(array.astype(np.int64, copy=False).view(np.uint64), seed, _INT)
     if array.dtype.kind == "u":
@@ -242,11 +233,9 @@ def _hash_array(array: npt.NDArray[Any], seed: int) -> Hashes:
             return _numbers(array.astype(np.uint64, copy=False), seed, _INT)
     elif array.dtype.kind == "f" and array.dtype.itemsize <= 8:
         return _hash_floats(array.astype(np.float64), seed)
-    elif array.dtype.kind == "M":
-        array = array.astype(_resolution(array.dtype))
     elif array.dtype.kind in "SU" and array.dtype.itemsize and compiled.worth(array.size):
         return _hash_fixed(array, seed)
-    return _hash_list(array.tolist(), seed)
+    return _hash_list(key_list(array), seed)
 
 
 def _hash_fixed(array: npt.NDArray[Any], seed: int) -> Hashes:

@@ -16,6 +16,7 @@ import numpy.typing as npt
 from skewkit import compiled
 from skewkit.errors import ArgumentError, ArgumentTypeError, UnsupportedError, nearest
 from skewkit.hashing import hash_key, hash_keys
+from skewkit.hashing.columns import plain_keys
 from skewkit.hashing.keys import Key, Keys
 from skewkit.hashing.mix import Hashes
 from skewkit.partitioners.changing import Changing
@@ -76,7 +77,7 @@ class Partitioner(Changing, ABC):
         """Send messages in their order and return their workers: the same as `route` one by one.
 
         Args:
-            keys: (m,) array or sequence of keys: integers, text, bytes, or objects of mixed kinds.
+            keys: (m,) array, column (pandas, Arrow) or sequence of keys: integers, text, bytes, or of mixed kinds.
             weights: (m,) weights, 1 each by default.
 
         Returns:
@@ -86,9 +87,8 @@ class Partitioner(Changing, ABC):
             ArgumentError: a weight is negative, not finite, or above 1e300, or there are not as many as keys.
             KeyTypeError: a key has a type that cannot be hashed.
         """
-        if hasattr(keys, "__array__"):
-            keys = np.asarray(keys)
-        in_blocks = isinstance(keys, np.ndarray) and keys.ndim == 1 and keys.dtype.kind in "biufSU"
+        keys = plain_keys(keys)
+        in_blocks = isinstance(keys, np.ndarray) and keys.dtype.kind in "biufSU"
         whole = None if in_blocks else hash_keys(keys, self.seed)
         size = len(keys) if whole is None else whole.size
         amounts = None if weights is None else weights_of(size, weights)

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from skewkit.errors import ArgumentError, ArgumentTypeError, UnsupportedError, nearest
+from skewkit.hashing.columns import plain_keys
 from skewkit.hashing.keys import Keys, hash_keys
 from skewkit.partitioners import PARTITIONERS, Partitioner
 from skewkit.partitioners.base import weights_of
@@ -85,13 +86,8 @@ def replay(
     instances = [p.as_source(source, count) for source, p in enumerate(drafts)]
     for p in instances[1:]:
         p.share_workers(instances[0])
-    if not isinstance(keys, (list, np.ndarray)):
-        no_stream = isinstance(keys, (str, bytes, Mapping)) or not isinstance(keys, Iterable)
-        if not hasattr(keys, "__array__") and no_stream:
-            raise ArgumentTypeError(f"keys is {keys!r}; expected an array, a sequence or an iterator of keys")
-        keys = np.asarray(keys) if hasattr(keys, "__array__") else list(keys)
-    if isinstance(keys, np.ndarray) and keys.ndim == 0:
-        raise ArgumentTypeError(f"keys is {keys!r}; expected an array, a sequence or an iterator of keys")
+    known = hasattr(keys, "__array__") or isinstance(keys, (Sequence, Mapping))
+    keys = plain_keys(list(keys) if not known and isinstance(keys, Iterable) else keys)
     size = len(keys)
     amounts = weights_of(size, weights)
     first = instances[0]

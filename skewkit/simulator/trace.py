@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from skewkit.errors import ArgumentError, ArgumentTypeError, UnsupportedError
 from skewkit.hashing import hash_keys
+from skewkit.hashing.columns import key_list
 from skewkit.hashing.keys import Keys
 from skewkit.hashing.mix import Hashes
 from skewkit.partitioners import Partitioner
@@ -82,7 +83,7 @@ class Trace:
     @cached_property
     def choices(self) -> dict[Any, int]:
         """For every key of the stream among how many workers the sources share it at the end."""
-        listed = self.keys.tolist() if isinstance(self.keys, np.ndarray) else self.keys
+        listed = key_list(self.keys)
         named = [listed[i] for i in np.sort(self._distinct[1]).tolist()]
         first, *others = self.partitioners
         return {key: first.choices_beside(others, key) for key in named}

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from skewkit.errors import ArgumentError, ArgumentTypeError, nearest
+from skewkit.errors import ArgumentError, ArgumentTypeError, nearest, shown
+from skewkit.hashing.columns import key_list
 
 Floats = npt.NDArray[np.float64]
 
@@ -29,9 +30,9 @@ def whole_number(name: str, value: Any, least: int | None = 1) -> int:
     """
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, np.integer)):
         bound = "" if least is None else f", at least {least}"
-        raise ArgumentTypeError(f"{name} is {value!r}; expected a whole number{bound}")
+        raise ArgumentTypeError(f"{name} is {shown(value)}; expected a whole number{bound}")
     if least is not None and value < least:
-        raise ArgumentError(f"{name} is {value!r}; expected a whole number, at least {least}")
+        raise ArgumentError(f"{name} is {shown(value)}; expected a whole number, at least {least}")
     return int(value)
 
 
@@ -52,13 +53,13 @@ def real_number(
     0.0001
     """
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, float, np.integer, np.floating)):
-        raise ArgumentTypeError(f"{name} is {value!r}; expected a number")
+        raise ArgumentTypeError(f"{name} is {shown(value)}; expected a number")
     number = _as_float(value)
     if not math.isfinite(number) or number < low or number > high or (above and number == low):
         bound = f"{'above' if above else 'at least'} {low:g}"
         if high < math.inf:
             bound += f" and at most {high:g}"
-        raise ArgumentError(f"{name} is {value!r}; expected a finite number {bound}")
+        raise ArgumentError(f"{name} is {shown(value)}; expected a finite number {bound}")
     return number
 
 
@@ -84,7 +85,7 @@ def one_of(name: str, value: Any, valid: Sequence[str]) -> str:
     'load'
     """
     if not isinstance(value, str) or value not in valid:
-        raise ArgumentError(f"{name} is {value!r}; {nearest(str(value), valid)}")
+        raise ArgumentError(f"{name} is {shown(value)}; {nearest(str(value), valid)}")
     return value
 
 
@@ -98,7 +99,7 @@ def switch(name: str, value: Any) -> bool:
     True
     """
     if not isinstance(value, (bool, np.bool_)):
-        raise ArgumentTypeError(f"{name} is {value!r}; expected True or False")
+        raise ArgumentTypeError(f"{name} is {shown(value)}; expected True or False")
     return bool(value)
 
 
@@ -107,7 +108,8 @@ def non_negative(name: str, values: Sequence[float] | npt.NDArray[Any], high: fl
 
     Raises:
         ArgumentTypeError: something in `values` is not a number.
-        ArgumentError: `values` has another shape than (m,), or an element is negative, NaN, infinite or too great.
+        ArgumentError: `values` has another shape than (m,), or an element is masked, negative, NaN, infinite or too
+            great.
 
     >>> non_negative("weights", [1, 2.5])
     array([1. , 2.5])
@@ -123,6 +125,8 @@ def non_negative(name: str, values: Sequence[float] | npt.NDArray[Any], high: fl
     array = found.astype(np.float64, copy=False)
     if array.ndim != 1:
         raise ArgumentError(f"{name} has shape {array.shape}; expected one dimension")
+    if np.ma.is_masked(values):
+        raise ArgumentError(f"{name} is masked in places; expected a number everywhere")
     bad = ~(np.isfinite(array) & (array >= 0.0) & (array <= high))
     if bad.any():
         first = int(np.flatnonzero(bad)[0])
@@ -133,19 +137,18 @@ def non_negative(name: str, values: Sequence[float] | npt.NDArray[Any], high: fl
 
 def keys_and_weights(
     keys: Sequence[Any] | npt.NDArray[Any], weights: Sequence[float] | npt.NDArray[Any] | None
-) -> tuple[Sequence[Any], Floats | None]:
-    """Return keys, as a list if they are an array, and their weights, checked.
+) -> tuple[list[Any], Floats | None]:
+    """Return keys, as a list, and their weights, checked.
 
     Raises:
         ArgumentTypeError: `keys` is no sequence of keys, or a weight is no number.
-        ArgumentError: a weight is negative, not finite or above 1e300, or there are not as many weights as keys.
+        ArgumentError: `keys` has more than one dimension, a weight is negative, not finite or above 1e300, or there are
+            not as many weights as keys.
 
     >>> keys_and_weights(np.array([3, 4]), [1, 2])
     ([3, 4], array([1., 2.]))
     """
-    listed = keys.tolist() if isinstance(keys, np.ndarray) else keys
-    if not isinstance(listed, Sequence) or isinstance(listed, str | bytes | bytearray):
-        raise ArgumentTypeError(f"keys is {keys!r}; expected a sequence or an array of keys")
+    listed = key_list(keys)
     checked = None if weights is None else non_negative("weights", weights, high=HEAVIEST)
     if checked is not None and checked.size != len(listed):
         raise ArgumentError(f"found {len(listed)} keys and {checked.size} weights; expected one per key")

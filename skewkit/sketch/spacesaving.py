@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from skewkit.errors import ArgumentTypeError, KeyTypeError
+from skewkit.hashing.columns import is_null
 from skewkit.sketch.checks import HEAVIEST, keys_and_weights, real_number, whole_number
 
 
@@ -33,7 +34,9 @@ _NAN = _NaN("nan")
 
 def _one(key: Hashable) -> Hashable:
     """Return a key as the dicts hold it."""
-    return _NAN if isinstance(key, float | np.floating) and key != key else key
+    if isinstance(key, float | np.floating):
+        return _NAN if key != key else key
+    return None if is_null(key) else key
 
 
 class Counter(NamedTuple):
@@ -54,7 +57,7 @@ class SpaceSaving:
     * `merge` and `scale`, in any order and number, keep all of this.
     * An update takes O(log counters) amortised: keys live in a dict, and a heap orders them by what they
       had when the heap last looked, which can only be too low.
-    * Keys are equal as for a dict, and a NaN is the same key as any other, as in Spark.
+    * Keys are equal as for a dict, and a NaN is the same key as any other, as in Spark; NA and NaT of pandas are None.
     * Deterministic: of the keys with the least count, the one that was taken in first gives way.
 
     Args:
@@ -103,9 +106,8 @@ class SpaceSaving:
         """Do what `add` does, for a sum of checked weights, which may be more than one message may weigh."""
         try:
             count = self._high.get(key)
-            if count is None and isinstance(key, float | np.floating) and key != key:
-                key = _NAN
-                count = self._high.get(key)
+            if count is None and (own := _one(key)) is not key:
+                key, count = own, self._high.get(own)
         except TypeError as error:
             raise _unhashable(key) from error
         if count is not None:

@@ -333,7 +333,7 @@ def test_every_nan_is_one_key():
         (lambda: SpaceSaving(2).add("a", np.ones(2)), ArgumentTypeError, "expected a number"),
         (lambda: SpaceSaving(2).add("a", True), ArgumentTypeError, "weight is True"),
         (lambda: SpaceSaving(2).add("a", 1e301), ArgumentError, "at most 1e.300"),
-        (lambda: SpaceSaving(5).add_many("abc"), ArgumentTypeError, "sequence or an array"),
+        (lambda: SpaceSaving(5).add_many("abc"), ArgumentTypeError, "expected a sequence"),
     ],
 )
 def test_what_is_no_sketch_weight_or_stream_is_refused(call, error, match):
