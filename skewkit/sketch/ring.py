@@ -62,6 +62,7 @@ class HashRing:
 
         Raises:
             ArgumentError: the worker stands there already, or the number is out of range.
+            ArgumentTypeError: `worker` is no whole number.
         """
         if (number := _checked(worker)) in self.workers:
             raise ArgumentError(f"worker {worker} is on the ring already; expected another number")
@@ -73,12 +74,13 @@ class HashRing:
 
         Raises:
             ArgumentError: the worker is not there, or is the last one.
+            ArgumentTypeError: `worker` is no whole number.
         """
-        if worker not in self.workers:
+        if (number := _checked(worker)) not in self.workers:
             raise ArgumentError(f"worker {worker} is not on the ring; expected one of its {len(self.workers)} workers")
         if len(self.workers) == 1:
             raise ArgumentError(f"worker {worker} is the last one on the ring; add another one first")
-        self.workers.remove(worker)
+        self.workers.remove(number)
         self._build()
 
     def _build(self) -> None:

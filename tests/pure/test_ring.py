@@ -108,6 +108,9 @@ def test_a_ring_refuses_nonsense():
         lambda: HashRing(2.5),
         lambda: HashRing(2, seed="x"),
         lambda: ring.owner("a"),
+        lambda: ring.remove(True),
+        lambda: ring.remove(1.0),
+        lambda: ring.add(True),
         lambda: ring.walk(1, "a"),
     ):
         with pytest.raises(ArgumentTypeError):
