@@ -20,7 +20,7 @@ from skewkit.hashing.columns import plain_keys
 from skewkit.hashing.keys import Key, Keys
 from skewkit.hashing.mix import Hashes
 from skewkit.partitioners.changing import Changing
-from skewkit.partitioners.checks import HEAVIEST, Floats, non_negative, real_number, whole_number
+from skewkit.partitioners.checks import HEAVIEST, MOST, Floats, non_negative, real_number, whole_number
 
 Routes = npt.NDArray[np.int32]
 P = TypeVar("P", bound="Partitioner")
@@ -55,7 +55,7 @@ class Partitioner(Changing, ABC):
     def __init__(self, workers: int, seed: int = 0, **unknown: Any) -> None:
         if unknown:
             raise ArgumentError(_unknown_option(type(self), next(iter(unknown))))
-        self.workers = whole_number("workers", workers)
+        self.workers = whole_number("workers", workers, most=MOST)
         self.seed = whole_number("seed", seed, least=0)
         self.messages = 0
         self.plans = 0

@@ -11,7 +11,7 @@ import numpy as np
 from skewkit.errors import ArgumentError
 from skewkit.hashing.mix import Hashes
 from skewkit.partitioners.base import Partitioner, Routes
-from skewkit.partitioners.checks import Floats, real_number, whole_number
+from skewkit.partitioners.checks import MOST, Floats, real_number, whole_number
 from skewkit.partitioners.delegation import Delegation, Kind, Signal
 from skewkit.partitioners.random_choices import RandomChoices
 from skewkit.partitioners.virtual_workers import VirtualWorkers
@@ -72,6 +72,7 @@ class ConsistentGrouping(Partitioner):
     ) -> None:
         super().__init__(workers, seed, **unknown)
         self.virtual = whole_number("virtual", virtual)
+        whole_number("workers * virtual", self.workers * self.virtual, most=MOST)
         self.epsilon = real_number("epsilon", epsilon)
         self.slot = 100.0 * self.workers if slot is None else real_number("slot", slot)
         self.upper = real_number("upper", upper)

@@ -24,7 +24,7 @@ def matrix_shape(epsilon: float, delta: float) -> tuple[int, int]:
     >>> matrix_shape(0.05, 0.1), matrix_shape(0.70, 0.25)  # Section V-A and Figure 1
     ((4, 54), (2, 4))
     """
-    return max(1, math.ceil(math.log2(1.0 / delta) - 1e-9)), max(1, round(math.e / epsilon))
+    return max(1, math.ceil(-math.log2(delta) - 1e-9)), max(1, round(math.e / epsilon))
 
 
 def cells_of(hashed: int, shape: tuple[int, int]) -> list[int]:

@@ -9,7 +9,7 @@ import numpy as np
 
 from skewkit.hashing.mix import GOLDEN, Hashes, mix
 from skewkit.partitioners.base import Partitioner, Routes
-from skewkit.partitioners.checks import Floats, one_of, real_number, whole_number
+from skewkit.partitioners.checks import MOST, Floats, one_of, real_number, whole_number
 from skewkit.partitioners.hot_keys import RULES, HotKeys
 from skewkit.partitioners.waiting import WaitingTimes
 from skewkit.sketch import HashRing
@@ -74,12 +74,12 @@ class Fish(Partitioner):
     ) -> None:
         super().__init__(workers, seed, **unknown)
         self._by_workers = theta is None
-        default = 1 / (4 * self.workers)
-        self.theta = real_number("theta", default if theta is None else theta, high=1.0, above=True)
-        self.epoch = whole_number("epoch", epoch)
+        share = 1 / (4 * self.workers)
+        self.theta = real_number("theta", share if theta is None else theta, high=1.0, above=True)
+        self.epoch = whole_number("epoch", epoch, most=1 << 53)  # a float can count so many messages
         self.alpha = real_number("alpha", alpha, high=1.0)
-        most = max(1000, 10 * self.workers)
-        self.capacity = most if capacity is None else whole_number("capacity", capacity)
+        default = min(max(1000, 10 * self.workers), MOST)
+        self.capacity = whole_number("capacity", default if capacity is None else capacity, most=MOST)
         self.interval = real_number("interval", interval)
         self.points = whole_number("points", points, least=0)
         self.margin = None if margin is None else real_number("margin", margin)

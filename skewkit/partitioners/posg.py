@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from typing import Any, ClassVar
 
@@ -9,7 +10,7 @@ import numpy as np
 
 from skewkit.hashing.mix import Hashes, mix, to_range
 from skewkit.partitioners.base import Partitioner, Routes
-from skewkit.partitioners.checks import Floats, real_number, switch, whole_number
+from skewkit.partitioners.checks import MOST, Floats, real_number, switch, whole_number
 from skewkit.partitioners.execution_times import cells_of, matrix_shape
 from skewkit.partitioners.posg_operator import Operator
 from skewkit.partitioners.posg_scheduler import Request, Scheduler, SchedulerState
@@ -73,12 +74,13 @@ class ProactiveOnline(Partitioner):
         super().__init__(workers, seed, **unknown)
         self.window = whole_number("window", window)
         self.tolerance = real_number("tolerance", tolerance)
-        self.epsilon = real_number("epsilon", epsilon, high=1.0, above=True)
+        self.epsilon = real_number("epsilon", epsilon, low=math.e / MOST, high=1.0)
         self.delta = real_number("delta", delta, high=1.0, above=True)
         self.idle = switch("idle", idle)
         self.early = None if early is None else whole_number("early", early)
         self.pooled = switch("pooled", pooled)
         self._shape = matrix_shape(self.epsilon, self.delta)
+        whole_number("workers * rows * columns", self.workers * math.prod(self._shape), most=MOST)
         self._scheduler = Scheduler(self.workers, to_range(mix(self.seed), self.workers), self.pooled)
         counting = self.window, self.tolerance, self.early
         self._operators = [Operator(self._shape, *counting) for _ in range(self.workers)]

@@ -13,7 +13,7 @@ from skewkit.compiled.table import Table
 from skewkit.hashing.mix import Hashes
 from skewkit.partitioners.base import Partitioner, Routes
 from skewkit.partitioners.candidates import candidate, candidate_many
-from skewkit.partitioners.checks import Floats, real_number, whole_number
+from skewkit.partitioners.checks import MOST, Floats, real_number, whole_number
 from skewkit.sketch import SpaceSaving
 from skewkit.sketch.packed import pack, unpack
 
@@ -84,9 +84,11 @@ def threshold(theta: float | None, workers: int) -> float:
 
 
 def counters(capacity: int | None, theta: float, workers: int) -> int:
-    """Return the checked number of counters: by default 10 per worker, and 2 / theta at least.
+    """Return the checked number of counters: by default 10 per worker, and 2 / theta at least (up to `MOST`).
 
     >>> counters(None, 1 / 50, 10)
     100
     """
-    return max(10 * workers, math.ceil(2 / theta)) if capacity is None else whole_number("capacity", capacity)
+    if capacity is None:
+        return math.ceil(min(max(10 * workers, 2 / theta), MOST))
+    return whole_number("capacity", capacity, most=MOST)

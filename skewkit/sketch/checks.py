@@ -17,22 +17,30 @@ Floats = npt.NDArray[np.float64]
 HEAVIEST = 1e300
 """The greatest weight of a message: sums of many of them are finite."""
 
+MOST = 1 << 25
+"""The most workers, counters, cells, buckets or places on a ring that something may have, 33,554,432.
 
-def whole_number(name: str, value: Any, least: int | None = 1) -> int:
-    """Return `value` as an int of at least `least`; any integer if that is None.
+As an array of floats they take 256 MiB, as a Python list of numbers more than a GiB, and a scheme has several. The
+ten counters per worker of a million workers are fewer. With more a process dies of memory rather than says why, or
+asks NumPy for sizes that no index has (from 2**31 workers on no route, an int32, could name them all).
+"""
+
+
+def whole_number(name: str, value: Any, least: int | None = 1, most: int | None = None) -> int:
+    """Return `value` as an int from `least` to `most`, where they are not None.
 
     Raises:
         ArgumentTypeError: `value` is not an integer (a bool is not one either).
-        ArgumentError: `value` is below `least`.
+        ArgumentError: `value` is below `least` or above `most`.
 
-    >>> whole_number("workers", 4)
+    >>> whole_number("workers", 4, most=MOST)
     4
     """
-    if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, np.integer)):
-        bound = "" if least is None else f", at least {least}"
-        raise ArgumentTypeError(f"{name} is {shown(value)}; expected a whole number{bound}")
-    if least is not None and value < least:
-        raise ArgumentError(f"{name} is {shown(value)}; expected a whole number, at least {least}")
+    wrong_type = isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, np.integer))
+    if wrong_type or (least is not None and value < least) or (most is not None and value > most):
+        bounds = [f"at {word} {bound}" for word, bound in (("least", least), ("most", most)) if bound is not None]
+        expected = ", ".join(["a whole number", *bounds])
+        raise (ArgumentTypeError if wrong_type else ArgumentError)(f"{name} is {shown(value)}; expected {expected}")
     return int(value)
 
 

@@ -18,10 +18,11 @@ from skewkit.errors import ArgumentError, ArgumentTypeError
 from skewkit.hashing import hash_keys
 from skewkit.hashing.keys import Key, Keys
 from skewkit.hashing.mix import GOLDEN, mix
-from skewkit.sketch.checks import HEAVIEST, Floats, non_negative, real_number, whole_number
+from skewkit.sketch.checks import HEAVIEST, MOST, Floats, non_negative, real_number, whole_number
 
 _HALF = np.uint64(32)
 _LOWER = np.uint64(0xFFFF_FFFF)
+_DEEPEST = 1 << 10  # rows; exp(-745) is the least float above zero, so more make no failure rarer
 
 
 class CountMin:
@@ -38,7 +39,7 @@ class CountMin:
         seed: any integer; the same seed gives the same hash functions.
 
     Raises:
-        ArgumentError: `width` or `depth` is below 1.
+        ArgumentError: `width` or `depth` is below 1, there are more than 1,024 rows, or more than 2**25 cells.
 
     >>> sketch = CountMin(width=64, depth=4)
     >>> sketch.add_many(["a", "b", "a"], weights=[1, 5, 1])
@@ -48,7 +49,8 @@ class CountMin:
 
     def __init__(self, width: int, depth: int, seed: int = 0) -> None:
         self.width = whole_number("width", width)
-        self.depth = whole_number("depth", depth)
+        self.depth = whole_number("depth", depth, most=_DEEPEST)
+        whole_number("width * depth", self.width * self.depth, most=MOST)
         self.seed = whole_number("seed", seed, least=-(1 << 63))
         self.total = 0.0
         self.cells: Floats = np.zeros((self.depth, self.width))
@@ -60,14 +62,14 @@ class CountMin:
         """Return a sketch with an error above epsilon * total in at most a share delta of the cases.
 
         Raises:
-            ArgumentError: `epsilon` or `delta` is not between 0 and 1.
+            ArgumentError: `epsilon` or `delta` is not between 0 and 1, or they ask for more than 2**25 cells.
 
         >>> CountMin.for_error(epsilon=0.05, delta=0.1).cells.shape
         (3, 55)
         """
-        epsilon = real_number("epsilon", epsilon, high=1.0, above=True)
+        epsilon = real_number("epsilon", epsilon, low=math.e / MOST, high=1.0)
         delta = real_number("delta", delta, high=1.0, above=True)
-        return cls(math.ceil(math.e / epsilon), max(1, math.ceil(math.log(1 / delta))), seed)
+        return cls(math.ceil(math.e / epsilon), max(1, math.ceil(-math.log(delta))), seed)
 
     def slots(self, keys: Keys) -> npt.NDArray[np.int64]:
         """Return the cell of every key in every row, as an array (depth, keys)."""

@@ -14,9 +14,9 @@ import numpy.typing as npt
 
 from skewkit.errors import ArgumentError
 from skewkit.hashing.mix import GOLDEN, Hashes, mix, mix_many
-from skewkit.sketch.checks import whole_number
+from skewkit.sketch.checks import MOST, whole_number
 
-_MOST = 1 << 32
+_NUMBERS = 1 << 32
 """Numbers of workers end here, so that every place has a number of 64 bits."""
 
 
@@ -37,7 +37,8 @@ class HashRing:
         seed: any integer; the same seed gives the same places.
 
     Raises:
-        ArgumentError: there is no worker, one is named twice, or a number is out of range.
+        ArgumentError: there is no worker, one is named twice, a number is out of range, or there are more than 2**25
+            places.
 
     >>> ring = HashRing(4, points=50)
     >>> before = [ring.owner(h << 54) for h in range(1000)]
@@ -50,24 +51,22 @@ class HashRing:
     def __init__(self, workers: int | Iterable[int], points: int = 100, seed: int = 0) -> None:
         self.points = whole_number("points", points)
         self.seed = whole_number("seed", seed, least=None)
-        numbers = workers if isinstance(workers, Iterable) else range(whole_number("workers", workers))
+        numbers = workers if isinstance(workers, Iterable) else range(whole_number("workers", workers, most=MOST))
         named = [_checked(worker) for worker in numbers]
         if not named or len(set(named)) < len(named):
             raise ArgumentError(f"found {len(named)} workers, {len(set(named))} of them distinct; expected 1 or more")
-        self.workers = sorted(named)
-        self._build()
+        self._build(sorted(named))
 
     def add(self, worker: int) -> None:
         """Put a worker on the ring.
 
         Raises:
-            ArgumentError: the worker stands there already, or the number is out of range.
+            ArgumentError: the worker stands there already, the number is out of range, or there is no place for more.
             ArgumentTypeError: `worker` is no whole number.
         """
         if (number := _checked(worker)) in self.workers:
             raise ArgumentError(f"worker {worker} is on the ring already; expected another number")
-        self.workers = sorted([*self.workers, number])
-        self._build()
+        self._build(sorted([*self.workers, number]))
 
     def remove(self, worker: int) -> None:
         """Take a worker off the ring.
@@ -80,10 +79,11 @@ class HashRing:
             raise ArgumentError(f"worker {worker} is not on the ring; expected one of its {len(self.workers)} workers")
         if len(self.workers) == 1:
             raise ArgumentError(f"worker {worker} is the last one on the ring; add another one first")
-        self.workers.remove(number)
-        self._build()
+        self._build([other for other in self.workers if other != number])
 
-    def _build(self) -> None:
+    def _build(self, workers: list[int]) -> None:
+        whole_number("workers * points", len(workers) * self.points, most=MOST)
+        self.workers = workers
         owners = np.repeat(np.array(self.workers, dtype=np.uint64), self.points)
         numbers = owners * np.uint64(self.points) + np.tile(np.arange(self.points, dtype=np.uint64), len(self.workers))
         places = mix_many(np.uint64(mix(self.seed)) + numbers * np.uint64(GOLDEN))
@@ -144,6 +144,6 @@ def _hash(hashed: int) -> int:
 
 def _checked(worker: int) -> int:
     number = whole_number("worker", worker, least=0)
-    if number >= _MOST:
-        raise ArgumentError(f"worker is {worker}; expected a number below {_MOST}")
+    if number >= _NUMBERS:
+        raise ArgumentError(f"worker is {worker}; expected a number below {_NUMBERS}")
     return number

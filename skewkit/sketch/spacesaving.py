@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from skewkit.errors import ArgumentTypeError, KeyTypeError
 from skewkit.hashing.columns import is_null
-from skewkit.sketch.checks import HEAVIEST, keys_and_weights, real_number, whole_number
+from skewkit.sketch.checks import HEAVIEST, MOST, keys_and_weights, real_number, whole_number
 
 
 class _NaN(float):
@@ -65,7 +65,7 @@ class SpaceSaving:
             twice that to tell them from the others.
 
     Raises:
-        ArgumentError: `counters` is below 1.
+        ArgumentError: `counters` is below 1, or above 2**25.
 
     >>> sketch = SpaceSaving(2)
     >>> sketch.add_many(["a", "a", "a", "b", "c"])
@@ -78,7 +78,7 @@ class SpaceSaving:
     """
 
     def __init__(self, counters: int) -> None:
-        self.counters = whole_number("counters", counters)
+        self.counters = whole_number("counters", counters, most=MOST)
         self.total = 0.0  # all weight added
         self.floor = 0.0  # no key that is not tracked has more
         self._high: dict[Hashable, float] = {}

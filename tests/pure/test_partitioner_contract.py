@@ -6,6 +6,7 @@ import pickle
 import subprocess
 import sys
 from collections import defaultdict
+from contextlib import suppress
 from decimal import Decimal
 from fractions import Fraction
 
@@ -232,6 +233,38 @@ def test_an_unknown_option_is_refused_with_the_nearest_one(name):
     if not options:
         with pytest.raises(ArgumentError, match="no options"):
             scheme(workers=3, theta=0.1)
+
+
+@every_scheme
+def test_sizes_beyond_all_memory_are_refused_or_harmless(name):
+    scheme = PARTITIONERS[name]
+    for workers in (2**25 + 1, 2**31, 10**30, 10**5000):
+        with pytest.raises(ArgumentError, match=r"^workers is .{,60}; expected a whole number, .* at most 33554432"):
+            scheme(workers=workers)
+    for option, value in itertools.product(scheme(workers=3).options, (10**30, 10**400, 1e-300, 5e-324)):
+        with suppress(ArgumentError, ArgumentTypeError):
+            assert scheme(workers=3, **{option: value}).route_many(range(100)).max() < 3
+    for option in {"points", "virtual", "capacity"} & set(scheme(workers=3).options):
+        with pytest.raises(ArgumentError, match=rf"{option} is .* at most 33554432"):
+            scheme(workers=3, **{option: 10**30})
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "match"),
+    [
+        ("dkg", {"mu": 10**30}, r"workers \* mu is"),
+        ("posg", {"epsilon": 1e-300}, "epsilon is 1e-300; .* at least 8.1"),
+        ("posg", {"epsilon": 1e-7}, r"workers \* rows \* columns is"),
+        ("fish", {"workers": 10**6}, r"workers \* points is"),
+    ],
+)
+def test_what_takes_too_much_memory_is_named(name, options, match):
+    with pytest.raises(ArgumentError, match=match):
+        PARTITIONERS[name](**({"workers": 3} | options))
+
+
+def test_a_million_workers_are_none_too_many():
+    assert PARTITIONERS["d_choices"](workers=10**6).route_many(range(5)).max() < 10**6
 
 
 @every_scheme

@@ -95,6 +95,8 @@ def test_a_ring_refuses_nonsense():
         lambda: HashRing([1 << 64]),
         lambda: ring.add(1 << 64),
         lambda: HashRing(2, points=0),
+        lambda: HashRing(2, points=10**30),
+        lambda: HashRing(10**30),
         lambda: ring.add(1),
         lambda: ring.remove(2),
         lambda: HashRing([3]).remove(3),

@@ -291,6 +291,12 @@ def test_sketches_refuse_nonsense():
         lambda: SpaceSaving(0),
         lambda: CountMin(0, 1),
         lambda: CountMin.for_error(0.0, 0.1),
+        lambda: CountMin.for_error(1e-300, 0.1),
+        lambda: CountMin.for_error(1e-7, 1e-300),
+        lambda: CountMin(10**30, 1),
+        lambda: CountMin(1, 10**30),
+        lambda: CountMin(2**25, 2),
+        lambda: SpaceSaving(10**30),
         lambda: Decayed(SpaceSaving(1), epoch=0),
         lambda: Decayed(SpaceSaving(1), alpha=1.1),
         lambda: SpaceSaving(1).scale(-1),
@@ -309,6 +315,14 @@ def test_sketches_refuse_nonsense():
     ):
         with pytest.raises(ArgumentTypeError):
             make()
+    assert CountMin.for_error(0.5, 5e-324).depth == 745
+
+
+def test_messages_shorten_values():
+    for value in (list(range(1000)), "x" * 1000, np.arange(1000), 10**400, 10**5000):
+        for make in (SpaceSaving, lambda value: CountMin(value, 1), lambda value: SpaceSaving(1).scale(value)):
+            with pytest.raises((ArgumentError, ArgumentTypeError), match=r"^[^\n]{,150}$"):
+                make(value)
 
 
 def test_every_nan_is_one_key():
