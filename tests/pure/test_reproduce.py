@@ -93,6 +93,13 @@ def test_head_and_memory(tiny):
         assert all(d <= w for d, w in zip(ours, all_workers, strict=True))
 
 
+def test_no_instance_is_used_more_than_fully(tiny):
+    for scheme in ("modulo", "dkg"):
+        least, greatest = (pick(tiny("dkg-usage"), column, scheme=scheme) for column in ("least", "greatest"))
+        assert min(least) > 0.0
+        assert 97.0 < min(greatest) <= max(greatest) <= 100.0
+
+
 def test_dkg_is_optimal_up_to_theta(tiny):
     for row in tiny("dkg-optimality"):
         assert row["ratio"] <= 1 + row["theta"]
