@@ -34,6 +34,16 @@ def _sink(fills: Floats, order: Longs, start: int, end: int, at: int, fill: floa
 
 
 @compiled
+def _order(fills: Floats, order: Longs, sent: Floats, parts: Floats, start: int, end: int) -> None:
+    """Make the pieces start..end-1 of a key a heap, by what they have of their parts."""
+    for piece in range(start, end):
+        fills[piece] = sent[piece] / parts[piece]
+        order[piece] = piece
+    for at in range((end - start) // 2 - 1, -1, -1):
+        _sink(fills, order, start, end, at, fills[start + at], order[start + at])
+
+
+@compiled
 def route_cut(
     hashes: Hashes,
     weights: Floats,
@@ -45,16 +55,12 @@ def route_cut(
     owners: Longs,
     parts: Floats,
     sent: Floats,
+    credit: float,
 ) -> None:
     """Route messages by the plan of `skewkit.partitioners.cut.Cut`."""
-    fills, order = np.empty(parts.size), np.arange(parts.size)
+    fills, order = np.empty(parts.size), np.empty(parts.size, dtype=np.int64)
     for head in range(heads.size):
-        start, end = starts[head], starts[head + 1]
-        if end - start > 1:
-            for piece in range(start, end):
-                fills[piece] = sent[piece] / parts[piece]
-            for at in range((end - start) // 2 - 1, -1, -1):
-                _sink(fills, order, start, end, at, fills[start + at], order[start + at])
+        _order(fills, order, sent, parts, starts[head], starts[head + 1])
     size = 4
     while size < 4 * heads.size:
         size *= 2
@@ -82,6 +88,9 @@ def route_cut(
                     beyond = middle
         else:
             start, end = starts[found], starts[found + 1]
+            if end - start > 1 and sent[start] < 0.0:
+                sent[start:end] = credit * weights[i]
+                _order(fills, order, sent, parts, start, end)
             piece = order[start]
             worker = owners[piece]
             if end - start > 1:

@@ -14,6 +14,7 @@ Ints = npt.NDArray[np.int32]
 Longs = npt.NDArray[np.int64]
 Bytes = npt.NDArray[np.uint8]
 Six = tuple[float, ...]  # of six numbers
+Four = tuple[float, ...]
 
 _FIRST = np.uint64(0xBF58_476D_1CE4_E5B9)
 _SECOND = np.uint64(0x94D0_49BB_1331_11EB)
@@ -216,7 +217,9 @@ def route_growing(
     theta: float,
     near: float,
     epsilon: float,
-    enough: float,
+    sure: Four,
+    lags: Four,
+    often: int,
     tries: int,
     tried: int,
     place_of_source: int,
@@ -236,6 +239,8 @@ def route_growing(
     floors = np.full(keys.size, -1.0)
     horizon, most, steep, off, low_share, high_share = law
     beginning, fading, quiet, wild, tight, gone = peaks
+    seen_often, doubt, early, wide = sure
+    much, level, spare, lag = lags
     to_slot = np.uint64(64)
     size = seconds.size
     while size > 1:
@@ -264,7 +269,10 @@ def route_growing(
         slack = min(wanted, free) + beyond * spent
         easy = min(wanted, free) + beyond * max(spent, least)
         mean += shift
-        heavy = low >= theta * total > 0.0 and low >= enough * unit
+        heavy = low >= theta * total > 0.0 and (
+            (low >= seen_often * unit and low - doubt * np.sqrt(low * unit) >= theta * total)
+            or (low >= early * unit and low * workers >= wide * total)
+        )
         at = hashed & mask
         row = np.int64(slots[at])
         while row >= 0 and keys[row] != hashed:
@@ -299,34 +307,39 @@ def route_growing(
             worker = np.int64(rows[row, (start + place) % length])
         else:
             worker = _second(hashed, first, places, fills, mean + room - unit, seconds, slot, tried)
-        if fills[worker] + unit > mean + limit:
-            emptiest = np.int64(-1)
+        emptiest = np.int64(-1)
+        may_fetch = heavy and low * workers >= much * total and above <= level * unit and share <= spare
+        if may_fetch and (messages + 1) % often == 0:
+            lowest = _least(fills)
+            if fills[lowest] + lag * unit < fills[worker]:
+                emptiest = lowest
+        if emptiest < 0 and fills[worker] + unit > mean + limit:
             if tries > 0:
                 length = np.int64(lengths[row] if row >= 0 else 0)
                 emptiest = _roomy(hashed, places, fills, mean, lists.rows, row, length, tries)
             if emptiest < 0:
                 emptiest = _least(fills)
-            if fills[emptiest] < fills[worker]:
-                if row < 0:
-                    if lists.used[0] == keys.size or width < 3:
-                        return i, before, highest
-                    row = np.int64(lists.used[0])
-                    lists.used[0] += 1
-                    slots[at] = row
-                    keys[row] = hashed
-                    rows[row, 0] = first
-                    lengths[row] = 1
-                    if seconds[slot]:
-                        second = _drawn(hashed + np.uint64(seconds[slot]) * _GOLDEN, places)
-                        if second != first:
-                            rows[row, 1] = second
-                            lengths[row] = 2
-                elif lengths[row] == width:
+        if emptiest >= 0 and fills[emptiest] < fills[worker]:
+            if row < 0:
+                if lists.used[0] == keys.size or width < 3:
                     return i, before, highest
-                rows[row, lengths[row]] = emptiest
-                lengths[row] += 1
-                cursors[row], floors[row] = 0, -1.0
-                worker = emptiest
+                row = np.int64(lists.used[0])
+                lists.used[0] += 1
+                slots[at] = row
+                keys[row] = hashed
+                rows[row, 0] = first
+                lengths[row] = 1
+                if seconds[slot]:
+                    second = _drawn(hashed + np.uint64(seconds[slot]) * _GOLDEN, places)
+                    if second != first:
+                        rows[row, 1] = second
+                        lengths[row] = 2
+            elif lengths[row] == width:
+                return i, before, highest
+            rows[row, lengths[row]] = emptiest
+            lengths[row] += 1
+            cursors[row], floors[row] = 0, -1.0
+            worker = emptiest
         messages += 1
         counts[0] += _add(own, hashed, worker)
         fills[worker] += weight * rates[worker]

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from skewkit.errors import ArgumentError
-from skewkit.partitioners.checks import MOST, Floats, non_negative, whole_number
+from skewkit.partitioners.checks import Floats, non_negative
 
 _SAMPLES = 64  # the time per message is a mean over about so many reports of a worker
 _REPORTS = 32  # reports per worker from one adjustment to the next
@@ -54,7 +54,6 @@ class Capacities:
     """
 
     def __init__(self, given: Sequence[float] | None, workers: int) -> None:
-        whole_number("workers", workers, most=MOST)  # before there are arrays of as many
         shares = np.ones(workers) if given is None else np.array(given) / max(given)
         self.relative: Floats = np.maximum(shares * (workers / shares.sum()), _SLOWEST)
         self._paces = np.zeros(workers)

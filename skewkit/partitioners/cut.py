@@ -35,7 +35,8 @@ class Cut:
       alike and the frequencies are whole numbers, 1,000 per worker or more,
       they are taken as messages: all parts are whole, and no worker gets more than the mean rounded up.
     * A message of a cut key goes to the piece that has the least of its part, sent / part (equal: to the
-      first). So what a worker got differs from the plan by a message or two, whatever the order.
+      first), where half a message counts as sent at the beginning; with several sources `seat` says how much. So what
+      a worker got differs from the plan by a message or two, whatever the order.
 
     Args:
         hashes: (k,) distinct hashes of the keys, rising.
@@ -85,7 +86,8 @@ class Cut:
         self.starts = array("q", np.cumsum([0, *(len(places[key]) for key in rising)]).tolist())
         self.owners = array("q", [worker for key in rising for worker, _ in places[key]])
         self.parts = array("d", [part for key in rising for _, part in places[key]])
-        self.sent = array("d", bytes(8 * len(self.parts)))
+        self.sent = array("d", [-1.0]) * len(self.parts)  # -1: not used yet
+        self._credit = 0.5
         self._heaps: dict[int, list[tuple[float, int]]] = {}  # (sent / part, piece) of every cut key in use
 
     def turn(self, hashed: int, weight: float) -> int:
@@ -93,7 +95,7 @@ class Cut:
         at = self._find(hashed)
         if at < 0:
             return bisect_left(self.borders, hashed)
-        heap = self._heaps.get(at) or self._heap(at)
+        heap = self._heaps.get(at) or self._heap(at, weight)
         if len(heap) == 1:
             return int(self.owners[heap[0][1]])
         piece = heap[0][1]
@@ -101,8 +103,24 @@ class Cut:
         heapreplace(heap, (self.sent[piece] / self.parts[piece], piece))
         return int(self.owners[piece])
 
-    def _heap(self, at: int) -> list[tuple[float, int]]:
+    def seat(self, source: int, sources: int) -> None:
+        """Let this be source i of s: what they leave uneven, a message of a piece each, is then not the same for all.
+
+        A piece counts a share (i + 1/2) / s of the key's first message as sent. (With 0 all sources would begin with a
+        message for every piece, be it ever so small; with 1 small pieces would come last.) Equal pieces take turns
+        from piece i / s of all on.
+        """
+        self._credit = (source + 0.5) / sources
+        for start, end in zip(self.starts[:-1], self.starts[1:], strict=True):
+            first = start + source * (end - start) // sources
+            self.owners[start:end] = self.owners[first:end] + self.owners[start:first]
+            self.parts[start:end] = self.parts[first:end] + self.parts[start:first]
+
+    def _heap(self, at: int, weight: float) -> list[tuple[float, int]]:
         pieces = range(self.starts[at], self.starts[at + 1])
+        if len(pieces) > 1 and self.sent[pieces[0]] < 0.0:
+            for piece in pieces:
+                self.sent[piece] = self._credit * weight
         heap = sorted((self.sent[i] / self.parts[i], i) for i in pieces) if len(pieces) > 1 else [(0.0, pieces[0])]
         self._heaps[at] = heap
         return heap
@@ -114,7 +132,7 @@ class Cut:
         borders, heads = np.array(self.borders, dtype=np.uint64), np.array(self.heads, dtype=np.uint64)
         starts, owners = np.array(self.starts, dtype=np.int64), np.array(self.owners, dtype=np.int64)
         parts, sent = np.array(self.parts), np.frombuffer(self.sent)
-        route_cut(hashes, weights, loads, routes, borders, heads, starts, owners, parts, sent)
+        route_cut(hashes, weights, loads, routes, borders, heads, starts, owners, parts, sent, self._credit)
         self._heaps.clear()
 
     def choices(self, hashed: int) -> int:

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from skewkit.partitioners.checks import MOST, Floats, switch, whole_number
+from skewkit.partitioners.checks import Floats, switch, whole_number
 from skewkit.partitioners.lpt import longest_first
 from skewkit.partitioners.planned import Planned
 
@@ -58,8 +58,6 @@ class DistributionAware(Planned):
         literal: bool = False,
         **unknown: Any,
     ) -> None:
-        buckets = whole_number("workers", workers, most=MOST) * whole_number("mu", mu)
-        whole_number("workers * mu", buckets, most=MOST)
         super().__init__(workers, seed, theta, capacity, mu, **unknown)
         default = max(1000, 100 * self.workers)
         self.learning = default if learning is None else whole_number("learning", learning)

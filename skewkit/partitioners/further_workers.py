@@ -99,4 +99,8 @@ class FurtherWorkers:
             worker = self._candidate(hashed, index)
             if self._fills[worker] < mean and worker not in own:
                 return worker
+        return self.emptiest()
+
+    def emptiest(self) -> int:
+        """Return the least loaded of all workers."""
         return self._least.worker()

@@ -14,11 +14,11 @@ from skewkit.partitioners.budget import Budget
 from skewkit.partitioners.checks import Floats, real_number, whole_number
 from skewkit.partitioners.further_workers import FurtherWorkers
 from skewkit.partitioners.grown_lists import GrownLists
+from skewkit.partitioners.heavy import DOUBT, EARLY, LAG, LEVEL, MUCH, SEEN, SPARE, WIDE, every, is_heavy, may_fetch
 from skewkit.partitioners.sketched import Sketched
 from skewkit.partitioners.slack import APART, Slack, lateness
 from skewkit.partitioners.yardstick import Yardstick
 
-_SEEN = 10.0  # messages (of average weight) that a key must have before it counts as heavy
 _LISTS = 100  # lists per worker from which on a new plan forgets some
 _NEAR = 0.8  # share of the greatest load of W-Choices, above the mean, up to which heavy keys fill their workers
 
@@ -128,7 +128,9 @@ class Growing(Sketched):
                 self.theta,
                 _NEAR,
                 self.epsilon,
-                _SEEN,
+                (SEEN, DOUBT, EARLY, WIDE),
+                (MUCH, LEVEL, SPARE, LAG),
+                every(self.workers),
                 further.tries,
                 further.tried,
                 self._place,
@@ -144,7 +146,7 @@ class Growing(Sketched):
     def _walk(self, messages: Iterable[tuple[int, int, int, float]]) -> list[int]:
         loads, fills, rates, sketch, routes = self._loads, self._fills, self._rates, self._sketch, []
         add, n, theta, lists, slack = sketch.add, self.workers, self.theta, self._lists.plain, self._slack
-        further, budget = self._further, self._budget
+        further, budget, often = self._further, self._budget, every(self.workers)
         for hashed, first, second, weight in messages:
             if self.messages >= self._due:
                 self._plan()
@@ -158,7 +160,7 @@ class Growing(Sketched):
             budget.count(hashed, weight)
             rungs = slack.allowed(above, unit, self.messages, budget.share)
             mean += self._shift
-            heavy = head and low >= _SEEN * unit
+            heavy = head and is_heavy(low, total, unit, theta, n)
             if heavy:
                 limit = room = max(rungs.heavy * unit, _NEAR * above)
             else:
@@ -172,13 +174,18 @@ class Growing(Sketched):
             else:
                 pair = (first, second) if self._alike else further.pair(hashed)
                 worker = further.of_two(hashed, *pair, mean + room - unit)
-            if fills[worker] + unit > mean + limit:
+            emptiest = -1
+            if heavy and self.messages % often == 0 and may_fetch(low, total, unit, n, above, budget.share):
+                lowest = further.emptiest()
+                if fills[lowest] + LAG * unit < fills[worker]:
+                    emptiest = lowest
+            if emptiest < 0 and fills[worker] + unit > mean + limit:
                 emptiest = further.joining(hashed, own or [], mean)
-                if fills[emptiest] < fills[worker]:
-                    if own is None:
-                        own = lists[hashed] = further.known(hashed)
-                    own.append(emptiest)
-                    worker = emptiest
+            if emptiest >= 0 and fills[emptiest] < fills[worker]:
+                if own is None:
+                    own = lists[hashed] = further.known(hashed)
+                own.append(emptiest)
+                worker = emptiest
             budget.own.add(hashed, worker)
             fills[worker] += weight * rates[worker]
             if not self._alike:

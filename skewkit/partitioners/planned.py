@@ -17,7 +17,7 @@ from skewkit.hashing.keys import Keys
 from skewkit.hashing.mix import Hashes
 from skewkit.partitioners.base import Partitioner, Routes, weights_of
 from skewkit.partitioners.buckets import bucket, bucket_many, expected_weights
-from skewkit.partitioners.checks import Floats, whole_number
+from skewkit.partitioners.checks import MOST, Floats, whole_number
 from skewkit.partitioners.sketched import counters, threshold
 from skewkit.sketch import SpaceSaving
 
@@ -53,6 +53,7 @@ class Planned(Partitioner):
         self.theta = threshold(theta, self.workers)
         self.capacity = counters(capacity, self.theta, self.workers)
         self.mu = whole_number("mu", mu)
+        whole_number("workers * mu", self.workers * self.mu, most=MOST)
         self._homes = np.arange(self.workers * self.mu, dtype=np.int64) % self.workers  # worker of a bucket
         self._heads = np.empty(0, dtype=np.uint64)  # hashes of the heavy keys, rising
         self._sketch = SpaceSaving(self.capacity)

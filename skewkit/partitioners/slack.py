@@ -10,7 +10,8 @@ _MOST = 20.0  # messages that count at most, of what W-Choices has above the mea
 _WIDE, _SHARED = 5000.0, 250.0  # the same, times workers, and times sources
 _STEEP, _OFF = 1.5, 1.0  # beyond two messages what may be allowed grows half as fast again
 APART = 3.0  # messages allowed, from which on sources do not care to begin their lists at different places
-_BEGINNING = 200  # messages per worker, in which nobody knows whether a stream is calm
+_BEGINNING = 200  # messages per worker, in which nobody knows whether a stream is calm,
+_OF_ALL = 100_000  # but of all sources no more than these
 _FADING = 2.0  # a peak counts a quarter when twice as many messages have come
 _QUIET, _WILD = 4.0, 8.0  # peaks up to which a stream is calm, and from which on it is not
 _TIGHT, _GONE = 0.97, 1.0  # share of the pairs of D-Choices, from and to which a calm stream is treated as another
@@ -78,10 +79,10 @@ class Slack:
     With several sources what each allows itself adds up, and no source sees how many pairs all of them have. So light
     keys get at least 0.15 of what is beyond. With two to eight the average is that of the last eighth, and the rungs
     are lower, and 0.3 messages free, while the stream is calm. It is when W-Choices was within 4 messages of the mean
-    since the first 200 messages per worker, where a peak counts a quarter when twice as many messages have come; it is
-    not from 8 messages on (where a message counts with less than 8 at most: from that on, and calm up to half of it),
-    nor with all the pairs of D-Choices spent (97 % still is), and what is between is between. Pairs once made stay: so
-    a source waits first, and a burst is remembered.
+    since the first 200 messages per worker (100,000 of all sources, if that is less), where a peak counts a quarter
+    when twice as many messages have come; it is not from 8 messages on (where a message counts with less than 8 at
+    most: from that on, and calm up to half of it), nor with all the pairs of D-Choices spent (97 % still is), and what
+    is between is between. Pairs once made stay: so a source waits first, and a burst is remembered.
 
     * Slack is between 0 and 29, for light keys no less than for heavy ones; with one source, at most 2 where nothing
       is spent.
@@ -106,7 +107,8 @@ class Slack:
         self.calm = _CALM if some else self.rule
         self.law = _NEARLY if some else _LATELY, most, _STEEP, _OFF, *LIMITS
         wild = min(_WILD, most)
-        self.peaks = _BEGINNING * workers, _FADING, min(_QUIET, wild / 2.0), wild, _TIGHT, _GONE
+        beginning = min(_BEGINNING * workers, _OF_ALL / sources)
+        self.peaks = beginning, _FADING, min(_QUIET, wild / 2.0), wild, _TIGHT, _GONE
         self.recent = 0.0  # messages that W-Choices was above the mean, on average
         self.peak = most  # the same, at most
 

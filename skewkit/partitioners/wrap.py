@@ -13,7 +13,7 @@ from skewkit.hashing.keys import Keys
 from skewkit.hashing.mix import Hashes
 from skewkit.partitioners.base import Routes
 from skewkit.partitioners.capacities import Capacities, checked_capacities
-from skewkit.partitioners.checks import Floats, switch, whole_number
+from skewkit.partitioners.checks import MOST, Floats, switch, whole_number
 from skewkit.partitioners.cut import Cut
 from skewkit.partitioners.growing import Growing
 from skewkit.partitioners.planned import known_frequencies
@@ -34,7 +34,8 @@ class WrapAround(Growing):
     * choices(key) is the number of its pieces, 1 for nearly all keys.
     * At most keys + workers - 1 pairs of a key and a worker.
     * A stream with just these frequencies, in any order, leaves every worker within a few messages of the
-      mean, whatever the skew; with whole weights sent in messages of weight 1, below the mean plus one.
+      mean, whatever the skew; with whole weights, 1,000 per worker or more, sent in messages of weight 1, below
+      the mean plus one (both with one source; each further one adds what chance sends it of the cut keys).
 
     **Not fitted**, the rule is applied to the loads as they are. A key has its first candidate alone until that is
     full; then it has a second worker, the least loaded of its next four candidates (none, if the second is the first
@@ -126,15 +127,17 @@ class WrapAround(Growing):
         learn: bool = False,
         **unknown: Any,
     ) -> None:
-        self.capacities = checked_capacities(capacities, whole_number("workers", workers))
+        self.capacities = checked_capacities(capacities, whole_number("workers", workers, most=MOST))
         self._known = Capacities(self.capacities, int(workers))
         relative = None if self.capacities is None and not learn else self._known.relative
         super().__init__(
             workers, seed, theta=theta, capacity=capacity, first=first, epsilon=epsilon, relative=relative, **unknown
         )
         self.mu = whole_number("mu", mu)
+        whole_number("workers * mu", self.workers * self.mu, most=MOST)
         self.learn = self.learns = switch("learn", learn)
         self._cut: Cut | None = None
+        self._seats = 0, 1  # which source this is, and of how many
         self._frequencies: tuple[Hashes, Floats, float] | None = None  # what was fitted
         self._planned_for = self._known.relative  # capacities of the plan that was fitted
 
@@ -156,10 +159,17 @@ class WrapAround(Growing):
         self._make_cut(*self._frequencies)
         return self
 
+    def _seat(self, source: int, sources: int) -> None:
+        super()._seat(source, sources)
+        self._seats = source, sources
+        if self._cut is not None:
+            self._cut.seat(source, sources)
+
     def _make_cut(self, hashes: Hashes, sums: Floats, unit: float) -> None:
         self._planned_for = self._known.relative
         capacities = None if self._alike else self._planned_for
         self._cut = Cut(hashes, sums, self.workers, self.theta, self.mu, unit, capacities)
+        self._cut.seat(*self._seats)
         self.plans += 1
 
     def _observe(self, worker: int, hashed: int, service_time: float, now: float) -> None:

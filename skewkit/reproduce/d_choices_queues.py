@@ -11,7 +11,14 @@ WORKERS, KEYS = 80, 10_000
 SERVICE = 1.0  # ms
 PER_SECOND = Axis("messages per second", "messages per second", log=True)
 LATENCY = Axis("latency ms", "latency (ms)", log=True)
-SCHEMES = ("key", "two_choices", "d_choices", "w_choices", "shuffle")
+SCHEMES = {
+    "key": "KG",
+    "two_choices": "PKG",
+    "d_choices": "D-C",
+    "w_choices": "W-C",
+    "wrap": "wrap (skewkit's own)",
+    "shuffle": "SG",
+}
 
 
 def queues(size: Size, seed: int) -> list[Row]:
@@ -61,7 +68,8 @@ def _of_shuffle(rows: Rows) -> str:
     best = pick(rows, "messages per second", scheme="shuffle", exponent=2.0)[0]
     parts = [
         f"{label} {pick(rows, 'messages per second', scheme=scheme, exponent=2.0)[0] / best:.3f}"
-        for scheme, label in (("key", "KG"), ("two_choices", "PKG"), ("d_choices", "D-C"), ("w_choices", "W-C"))
+        for scheme, label in SCHEMES.items()
+        if scheme != "shuffle"
     ]
     return "throughput as a share of SG's at z = 2: " + ", ".join(parts)
 
@@ -69,13 +77,7 @@ def _of_shuffle(rows: Rows) -> str:
 def _tail_latency(rows: Rows) -> str:
     parts = [
         f"{label} {pick(rows, 'latency ms', scheme=scheme, exponent=2.0, measure='p99')[0]:,.0f} ms"
-        for scheme, label in (
-            ("key", "KG"),
-            ("two_choices", "PKG"),
-            ("d_choices", "D-C"),
-            ("w_choices", "W-C"),
-            ("shuffle", "SG"),
-        )
+        for scheme, label in SCHEMES.items()
     ]
     return "99th percentile at z = 2: " + ", ".join(parts)
 

@@ -1,6 +1,7 @@
 """What single schemes promise, and what the papers say about them (papers/README.md has the figures)."""
 
 import copy
+import itertools
 from pathlib import Path
 
 import numpy as np
@@ -359,6 +360,35 @@ def test_several_sources_of_wrap_keep_to_both_aims(z, several):
     assert np.median([t.imbalance for t in ours]) <= np.median([t.imbalance for t in w]) + several / stream.size
 
 
+@pytest.mark.parametrize("z", [0.8, 1.4, 2.0])
+def test_some_sources_are_level_on_many_workers(z):
+    """Where each waits for 200 messages per worker until it is calm, they end 7 to 13 above W-Choices."""
+    stream = streams.zipf(1_000_000, 10_000, z, seed=1)
+    ours, w, d = (replay(stream, name, 1000, sources=5) for name in ("wrap", *AIMS))
+    assert ours.imbalance <= w.imbalance + 3 / stream.size
+    assert ours.pairs < d.pairs
+
+
+@pytest.mark.parametrize("z", [1.4, 2.0])
+def test_many_sources_know_early_that_a_key_is_too_much_for_two_workers(z):
+    """Where a key must have ten messages, W-Choices is 42 above the mean at most, `wrap` 150 and 121."""
+    stream = streams.zipf(200_000, 10_000, z, seed=1)
+    ours, w = (replay(stream, name, 80, sources=48).imbalance_over_time(200) for name in ("wrap", "w_choices"))
+    assert (ours[0] * ours[1]).max() <= 1.5 * (w[0] * w[1]).max()
+
+
+@pytest.mark.parametrize(("several", "above"), [(2, 3), (5, 3), (48, 25)])
+@pytest.mark.parametrize("z", [0.1, 0.8, 1.4, 2.0])
+def test_what_sources_of_a_fitted_wrap_leave_uneven_does_not_add_up(z, several, above):
+    """Where all begin with the same piece of a key, five end 5 to 7 above the mean, and 48 from 19 to 78."""
+    stream = streams.zipf(1_000_000, 10_000, z, seed=1)
+    keys, counts = np.unique(stream, return_counts=True)
+    for workers in (10, 100, 1000):
+        trace = replay(stream, PARTITIONERS["wrap"](workers).fit(keys, counts), sources=several)
+        assert trace.imbalance * stream.size <= above
+        assert trace.pairs <= keys.size + workers - 1
+
+
 def test_some_sources_wait_for_a_calm_stream_and_remember_a_burst():
     slack = Slack(workers=10, sources=5)
     found = [slack.allowed(1.0, 1.0, messages, share=0.8) for messages in range(1, 8_001)]
@@ -371,6 +401,10 @@ def test_some_sources_wait_for_a_calm_stream_and_remember_a_burst():
         slack.allowed(1.0, 1.0, messages, share=0.8)
     assert slack.peak == pytest.approx(20.0 / 4, rel=1e-2)  # a quarter when twice as many have come
     assert Slack(workers=10).calm == Slack(workers=10).rule
+    many = Slack(workers=1000, sources=5)
+    rungs = [many.allowed(1.0, 1.0, messages, share=0.8) for messages in range(1, 40_001)]
+    assert rungs[19_999].spread == 4.0  # the first 100,000 of all sources
+    assert rungs[-1].spread == 3.0
 
 
 def test_sources_of_wrap_give_second_workers_to_the_same_light_keys():
@@ -388,9 +422,14 @@ def test_sources_of_wrap_give_second_workers_to_the_same_light_keys():
 @pytest.mark.parametrize("several", [2, 5, 48])
 def test_every_source_of_wrap_routes_single_messages_as_in_bulk(several):
     stream = streams.drifting_zipf(8_000, 500, 1.0, 3, seed=19)
-    for source in (0, several - 1):
-        one, many = (PARTITIONERS["wrap"](workers=7, seed=source).as_source(source, several) for _ in range(2))
-        assert many.route_many(stream).tolist() == [one.route(key) for key in stream.tolist()]
+    for source, fitted in itertools.product((0, several - 1), (False, True)):
+        one, many = (PARTITIONERS["wrap"](workers=7, seed=source) for _ in range(2))
+        for p in (one, many):
+            if fitted:
+                p.fit(stream)
+            p.as_source(source, several)
+        assert many.route_many(stream[:3_000]).tolist() == [one.route(key) for key in stream[:3_000].tolist()]
+        assert many.route_many(stream[3_000:]).tolist() == [one.route(key) for key in stream[3_000:].tolist()]
 
 
 def test_a_light_key_keeps_its_first_worker_as_long_as_that_has_room():
