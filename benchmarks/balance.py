@@ -35,6 +35,9 @@ def cases(rows: int) -> Iterator[tuple[str, Any, int, int]]:
         for few, n in ((300, 5), (1_000, 5), (1_000, 20)):  # many messages per key: D-Choices has no more pairs to make
             yield f"uniform, {few}", streams.uniform(rows, few, seed=1), n, sources
     yield "uniform, 300", streams.uniform(rows, 300, seed=1), 100, 1
+    for sources in (1, 5, 48):
+        yield "uniform, 100", streams.uniform(rows, 100, seed=1), 100, sources
+    yield "uniform", streams.uniform(rows, KEYS, seed=1), 1000, 5
     yield "uniform", streams.uniform(rows, KEYS, seed=1), 100, 48
     yield "100,000 keys", streams.zipf(rows, 100_000, 1.0, seed=1), 100, 1
     for n in (5, 20, 100, 1000):
@@ -47,9 +50,17 @@ def cases(rows: int) -> Iterator[tuple[str, Any, int, int]]:
     for n in (20, 50, 100):
         for z in EXPONENTS[2:]:
             yield f"zipf {z}", streams.zipf(rows, KEYS, z, seed=1), n, 5
+    for n in (200, 1000):
+        for z in (0.1, 0.8, 1.4, 2.0):
+            yield f"zipf {z}", streams.zipf(rows, KEYS, z, seed=1), n, 5
     for z in (0.8, 1.4, 2.0):
+        yield f"zipf {z}", streams.zipf(rows, KEYS, z, seed=1), 100, 2
+        yield f"zipf {z}", streams.zipf(rows, KEYS, z, seed=1), 100, 16
+        yield f"drift {z}, 10", streams.drifting_zipf(rows, KEYS, z, 10, seed=1), 1000, 5
         for n, periods in ((20, 5), (100, 5), (100, 10), (100, 20)):
             yield f"drift {z}, {periods}", streams.drifting_zipf(rows, KEYS, z, periods, seed=1), n, 5
+    for z in (1.4, 1.7, 2.0):  # as in Figures 13 and 14 of the D-Choices paper
+        yield f"zipf {z}", streams.zipf(rows, KEYS, z, seed=1), 80, 48
     for z in (0.8, 1.4, 2.0):
         yield f"zipf {z}", streams.zipf(rows, KEYS, z, seed=1), 100, 48
         for periods in (10, 20):
@@ -95,7 +106,7 @@ def main(rows: int = 1_000_000, runs: int = 3) -> None:
         keys, counts = np.unique(stream, return_counts=True)
         most = keys.size + n - 1
         fits = [PARTITIONERS["wrap"](workers=n, seed=seed).fit(keys, counts) for seed in range(runs)]
-        fitted = figures([replay(stream, p) for p in fits])
+        fitted = figures([replay(stream, p, sources=sources) for p in fits])
         found = {
             scheme: figures([replay(stream, scheme, workers=n, sources=sources, seed=s) for s in range(runs)])
             for scheme in ("wrap", *OTHERS)
@@ -140,7 +151,7 @@ def capacities(rows: int, runs: int) -> None:
     }
     print(f"{rows:,} messages, {KEYS:,} keys, workers with capacities; by how many percent the greatest")
     print("load / capacity exceeds the mean, and key-worker pairs; 'fitted' and 'wrap' are given the capacities")
-    print(f"{'capacities':<16}{'stream':<15}{'n':>5}" + "".join(f"{way:>16}" for way in ways))
+    print(f"{'capacities':<16}{'stream':<15}{'n':>5}{'s':>3}" + "".join(f"{way:>16}" for way in ways))
     cases = {
         "zipf 0.8": streams.zipf(rows, KEYS, 0.8, seed=1),
         "zipf 1.4": streams.zipf(rows, KEYS, 1.4, seed=1),
@@ -148,7 +159,7 @@ def capacities(rows: int, runs: int) -> None:
         "drift 1.4, 10": streams.drifting_zipf(rows, KEYS, 1.4, 10, seed=1),
         "drift 2.0, 10": streams.drifting_zipf(rows, KEYS, 2.0, 10, seed=1),
     }
-    for (shape, fifth), n in itertools.product(SPEEDS.items(), (20, 100)):
+    for (shape, fifth), (n, sources) in itertools.product(SPEEDS.items(), ((20, 1), (100, 1), (20, 5))):
         speeds = np.tile(fifth, n // 5)
         for name, stream in cases.items():
             cells = []
@@ -160,7 +171,8 @@ def capacities(rows: int, runs: int) -> None:
                     p = PARTITIONERS[scheme](workers=n, seed=seed, **options)
                     if fitted:
                         p.fit(*np.unique(stream, return_counts=True))
-                    found.append(replay(stream, p, service_times=0.95 * speeds.sum(), capacities=speeds))
+                    times = 0.95 * speeds.sum()
+                    found.append(replay(stream, p, sources=sources, service_times=times, capacities=speeds))
                 above = 100 * n * statistics.median(trace.normalised_imbalance for trace in found)
                 cells.append(f"{above:>10.2f}{statistics.median(trace.pairs for trace in found):>6.0f}")
-            print(f"{shape:<16}{name:<15}{n:>5}" + "".join(cells), flush=True)
+            print(f"{shape:<16}{name:<15}{n:>5}{sources:>3}" + "".join(cells), flush=True)
