@@ -54,9 +54,11 @@ class WrapAround(Growing):
     because keys have become hot just now, it does not pay pairs to be better than that. `slack` is what `top` was
     lately, on average, up to two messages; up to 29 only where `wrap` has nearly as many pairs as D-Choices would
     have, of which it keeps account, too (`Slack`, `Budget`). Heavy keys leave some room, so that light keys need no
-    second worker, which is where most pairs are saved. A new plan, before the messages with the numbers first,
-    2 first, 4 first, ... (from 0), forgets the lists of keys that the sketch has lost, where there are more than 100
-    lists per worker.
+    second worker, which is where most pairs are saved. A key of the head counts as heavy from ten messages on, or from
+    three if two workers cannot take it (`is_heavy`). A worker that is five messages below all those of a key that has
+    the load of five workers joins the key's list, though none of them is full (`may_fetch`). A new plan, before the
+    messages with the numbers first, 2 first, 4 first, ... (from 0), forgets the lists of keys that the sketch has lost,
+    where there are more than 100 lists per worker.
 
     * choices(key) is the number of workers of the key's list, else 2; it only grows until the next plan.
     * No message lifts a load above the greatest of W-Choices, or what the table allows, whichever is more, unless to

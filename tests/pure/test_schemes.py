@@ -377,6 +377,19 @@ def test_many_sources_know_early_that_a_key_is_too_much_for_two_workers(z):
     assert (ours[0] * ours[1]).max() <= 1.5 * (w[0] * w[1]).max()
 
 
+@pytest.mark.parametrize(("workers", "several", "early", "late"), [(80, 48, 150, 50), (100, 5, 15, 10)])
+@pytest.mark.parametrize("z", [1.4, 2.0])
+def test_no_worker_of_wrap_lags_far_behind(z, workers, several, early, late):
+    """Where a key takes a worker only when all it has are full, one is 442 below the mean, or 116."""
+    stream = streams.zipf(400_000, 10_000, z, seed=1)
+    routes = np.asarray(replay(stream, "wrap", workers, sources=several).routes)
+    parts = [np.bincount(part, minlength=workers) for part in np.split(routes, 40)]
+    loads = np.cumsum(parts, axis=0)
+    lag = loads.mean(axis=1) - loads.min(axis=1)
+    assert lag.max() <= early
+    assert lag[10:].max() <= late
+
+
 @pytest.mark.parametrize(("several", "above"), [(2, 3), (5, 3), (48, 25)])
 @pytest.mark.parametrize("z", [0.1, 0.8, 1.4, 2.0])
 def test_what_sources_of_a_fitted_wrap_leave_uneven_does_not_add_up(z, several, above):
