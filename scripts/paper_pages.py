@@ -19,7 +19,7 @@ from skewkit.reproduce.plotting import draw
 
 DOCS = Path(__file__).parents[1] / "docs"
 SHOWN = (
-    *("d-choices-1", "d-choices-5", "d-choices-7", "d-choices-9", "d-choices-10", "d-choices-11"),
+    *("d-choices-1", "d-choices-5", "d-choices-7", "d-choices-9", "d-choices-10", "d-choices-11", "d-choices-14"),
     *("consistent-4", "consistent-8", "consistent-10", "consistent-13"),
     *("dkg-optimality", "dkg-modulo", "dkg-buckets"),
     *("posg-4", "posg-5", "posg-10"),
