@@ -270,7 +270,7 @@ def route_growing(
         easy = min(wanted, free) + beyond * max(spent, least)
         mean += shift
         heavy = low >= theta * total > 0.0 and (
-            (low >= seen_often * unit and low - doubt * np.sqrt(low * unit) >= theta * total)
+            (low >= seen_often * unit and low - doubt * np.sqrt(low) * np.sqrt(unit) >= theta * total)
             or (low >= early * unit and low * workers >= wide * total)
         )
         at = hashed & mask

@@ -27,7 +27,7 @@ def is_heavy(low: float, total: float, unit: float, theta: float, workers: int) 
     >>> is_heavy(3.0, 20.0, 1.0, 0.02, 10), is_heavy(3.0, 15.0, 1.0, 0.02, 10), is_heavy(12.0, 500.0, 1.0, 0.02, 10)
     (False, True, True)
     """
-    sure = low >= SEEN * unit and low - DOUBT * sqrt(low * unit) >= theta * total
+    sure = low >= SEEN * unit and low - DOUBT * sqrt(low) * sqrt(unit) >= theta * total
     return sure or (low >= EARLY * unit and low * workers >= WIDE * total)
 
 

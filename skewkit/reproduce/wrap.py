@@ -147,25 +147,51 @@ def _against(rows: Rows) -> str:
     )
 
 
+_REMARKS = """One source unless said otherwise; medians of 10 draws of the hash functions (3, in full 5, with
+capacities). Extra pairs are key-worker pairs beyond one per key.
+
+`python -m benchmarks balance` has 201 more streams (1 M messages; 5 to 1,000 workers, drift, real columns, 1 to 48
+sources). Lines that miss the aim there, give or take two messages of imbalance:
+
+| sources | lines | above W-Choices at the end | on average over the stream | more pairs than D-Choices |
+| ---: | ---: | ---: | ---: | ---: |
+| 1 | 123 | 0 | 0 | 4 |
+| 2 | 3 | 0 | 0 | 0 |
+| 5 | 58 | 10 | 11 | 2 |
+| 16 | 3 | 1 | 1 | 0 |
+| 48 | 14 | 3 | 8 | 2 |
+
+* Pairs: with one source the fastest drifts at z = 2 on 1,000 workers (1.6 and 18.4 % more than D-Choices), and 300 or
+  100 even keys on 100 workers (1,544 for 890, 616 for 532; every key is heavy, D-Choices ends 447 and 6 messages
+  above the mean, `wrap` 1). With five sources the 100 even keys (945 for 608) and a drift on 1,000 workers (15,881
+  for 14,039); with 48 the 100 even keys (9,523 for 907: at each source their shares differ by chance, and W-Choices
+  has all 10,000), and one drift (8,327 for 8,326).
+* Five sources, messages above the mean at the end, `wrap`, W-Choices and D-Choices: 22, 7 and 46 (git changes by
+  author, 5 workers; on average over the stream 301, 634 and 880), 29, 18 and 863 (by directory, 20), 9, 5 and 5 (by
+  path, 20, with 11 % fewer pairs), 14, 6 and 1,700 (drift at z = 0.8, 100), 6, 3 and 4,365 (z = 2, 100); on 1,000
+  workers 4, 1 and 101 (z = 2), 27, 19 and 669, 37, 31 and 732, 38, 8 and 613 (drifts); 3, 0 and 14 (100 even keys).
+  On 1,000 workers the averages are 1.5 to 9.5 messages above those of W-Choices, as each source needs some time to
+  learn.
+* The D-Choices paper itself tolerates an imbalance of 1e-4 of all messages, which would be 52 to 100.
+* More sources: what each leaves uneven adds up where skew is low, in `wrap` more than in W-Choices. With 48 sources
+  on average over the stream 47 messages for 22 (z = 0.8), 50 for 22 (even keys), and 12 to 46 more than W-Choices
+  with drift, of 137 to 410. Where skew is high, `wrap` is more level: 16, 26 and 66 (z = 1.4), 12, 25 and 41 (z = 2).
+  In queues (Figures 13 and 14 of the D-Choices paper, `d-choices-14`) its 99th percentile is longer all the same: a
+  worker that got few messages at first has to take them later.
+* Fitted to the frequencies, one source is within one message of the mean on all lines, and all are within keys + n -
+  1 pairs. Several sources know what all send, but not what each has sent: five end up to 3 messages above the mean,
+  48 up to 15, which is more than 1e-3 of it on 1,000 workers, and with 48 sources on three lines.
+* Workers of unlike capacities, in a second table of 45 lines. `wrap` that is told them is up to 9 % above the mean by
+  capacity (13 % with five sources) for a while after many keys have changed, and without drift up to 1 %, where
+  W-Choices is 70 to 111 % above it and D-Choices 70 to 346 %; no line has more pairs than D-Choices. `wrap` that
+  learns them is up to 23 % above it, and keeps the candidates that it would have among equal workers: where one
+  worker in five is 20 times as fast as the others, it has up to 4 % more pairs than D-Choices with one source, and 7
+  to 14 % more with five."""
+
 PAPER = Paper(
     name="wrap",
     citation="skewkit's own scheme: `wrap` beside D-Choices and W-Choices",
-    remarks="One source unless said otherwise; medians of 10 draws of the hash functions (3, in full 5, with "
-    "capacities). Extra pairs are key-worker pairs beyond one per key. `python -m benchmarks balance` prints "
-    "177 more lines (1 M messages; 5 to 1,000 workers, drift, several sources) and stars those that miss the "
-    "aim, give or take two messages. Of 122 lines with one source none is starred for imbalance, and three for "
-    "pairs: the fastest drifts at z = 2 on 1,000 workers (1.1 and 17.2 % more), and 300 even keys on 100 workers (75 % "
-    "more; D-Choices ends 447 messages above the mean there, `wrap` 1). Of 45 with five sources, as in the D-Choices "
-    "paper, one is for pairs (7,111, D-Choices: 7,110), four for imbalance at the end, and two on average over the "
-    "stream (by 4 and 7 messages of half a million, git changes by path). The four end 22 messages above the mean, "
-    "where W-Choices has 7 and D-Choices 46 (git changes by author on 5 workers), 13, 6 and 1,700 (drift at z = 0.8 on "
-    "100 workers), 29, 18 and 863 (git changes by directory on 20) and 9, 5 and 5 (by path on 20, with 11 % fewer "
-    "pairs). The D-Choices paper itself tolerates an imbalance of 1e-4 of all messages, which would be 52 to 100. "
-    "With 48 sources three of ten are starred for imbalance at the end: z = 0.8 (32, 20 and 163), the same with drift "
-    "(332, 322 and 933), and even keys (49, 24 and 24). A second table has unequal workers, whose loads are as uneven "
-    "by capacity as W-Choices would leave equal ones: up to 9 % above the mean for a while after many keys have "
-    "changed (25 % where capacities of 1 to 20 are learned), where D-Choices is 72 to 346 % above it; where `wrap` is "
-    "told the capacities, no line has more pairs than D-Choices.",
+    remarks=_REMARKS,
     departures=(
         "This scheme is no paper's. Its fitted plan is McNaughton's wrap-around rule (1959); head, sketch and "
         "candidates are those of the D-Choices paper.",

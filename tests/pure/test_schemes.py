@@ -402,6 +402,19 @@ def test_what_sources_of_a_fitted_wrap_leave_uneven_does_not_add_up(z, several, 
         assert trace.pairs <= keys.size + workers - 1
 
 
+@pytest.mark.parametrize("bulk", [False, True])
+def test_wrap_routes_heavy_messages_as_light_ones(bulk):
+    """Products of two weights of 2**900 are infinite."""
+    stream = streams.zipf(20_000 if bulk else 3_000, 500, 1.4, seed=3)
+    routes = []
+    for weight in (1.0, 2.0**900):
+        p = PARTITIONERS["wrap"](workers=20)
+        weights = np.full(stream.size, weight)
+        single = zip(stream.tolist(), weights.tolist(), strict=True)
+        routes.append(p.route_many(stream, weights).tolist() if bulk else [p.route(*message) for message in single])
+    assert routes[0] == routes[1]
+
+
 def test_some_sources_wait_for_a_calm_stream_and_remember_a_burst():
     slack = Slack(workers=10, sources=5)
     found = [slack.allowed(1.0, 1.0, messages, share=0.8) for messages in range(1, 8_001)]
