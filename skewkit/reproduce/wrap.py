@@ -217,8 +217,8 @@ PAPER = Paper(
             ),
             (
                 Claim(
-                    "skewkit promises: less than one message above the mean (rounded up), and at most n - 1 extra "
-                    "pairs.",
+                    "skewkit promises: less than one message above the mean (rounded up), with 1,000 messages per "
+                    "worker or more, and at most n - 1 extra pairs.",
                     _bound,
                     "None.",
                 ),
