@@ -115,6 +115,8 @@ class Cut:
             first = start + source * (end - start) // sources
             self.owners[start:end] = self.owners[first:end] + self.owners[start:first]
             self.parts[start:end] = self.parts[first:end] + self.parts[start:first]
+            self.sent[start:end] = self.sent[first:end] + self.sent[start:first]
+        self._heaps.clear()
 
     def _heap(self, at: int, weight: float) -> list[tuple[float, int]]:
         pieces = range(self.starts[at], self.starts[at + 1])
