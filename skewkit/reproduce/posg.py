@@ -148,8 +148,9 @@ PAPER = Paper(
     citation='Rivetti et al., "Proactive Online Shuffle Grouping" (POSG), 2015',
     remarks="`POSG` follows the paper's rules. `POSG, early and pooled` is skewkit's cure of its slow start "
     "(`early=64, pooled=True`). `Full knowledge` knows every execution time. With --quick a mean is that of 2 streams, "
-    "and streams differ (the band of `posg-5`). So where `posg-4` is measured at full size, with 100 streams, its numbers "
-    "for the setting that `posg-4` to `posg-8` share (Zipf-1, 100 %, 5 instances) are not those of the other figures.",
+    "and streams differ (the band of `posg-5`). So where `posg-4` is measured at full size, with 100 streams, its "
+    "numbers for the setting that `posg-4` to `posg-8` share (Zipf-1, 100 %, 5 instances) are not those of "
+    "the other figures.",
     departures=(
         "The difference Delta that an instance reports includes the time it had nothing to do. Without it "
         "(`idle=False`) an instance that was idle looks less loaded than it is, and POSG is slower than "

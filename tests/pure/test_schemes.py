@@ -403,7 +403,7 @@ def test_what_sources_of_a_fitted_wrap_leave_uneven_does_not_add_up(z, several, 
 
 
 def test_a_fitted_wrap_that_has_routed_keeps_what_its_pieces_got():
-    """Where pieces change their places and what they got does not, a copy of a used instance ends 180 above the mean."""
+    """Where pieces change their places and what they got does not, a used instance ends 180 above the mean."""
     p = PARTITIONERS["wrap"](workers=4).fit(["a", "b"], [5_000, 3_000])
     for _ in range(900):
         p.route("a")
