@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import MutableSequence
 
 import numpy as np
 
+from skewkit.hashing.mix import mix_many
 from skewkit.partitioners.candidates import candidate
 from skewkit.partitioners.checks import Floats
 from skewkit.partitioners.least_loaded import LeastLoaded
@@ -14,6 +14,8 @@ from skewkit.partitioners.least_loaded import LeastLoaded
 _SECONDS = 4  # candidates of which a key that needs a second worker takes the least loaded; 1 with several sources
 _TRIES = 8  # further candidates that sources look at, and 3 more for each worker of a list beyond two
 _PLACES = 16  # of a worker with the mean capacity, among those that candidates are drawn from
+_MOVED = 0.7  # of a doubling, by which a learned capacity differs from what it counts as
+_HALF, _AWAY = np.uint64(32), np.uint64(1 << 63)  # numbers of the points of workers are apart from those of places
 _BITS = 20  # of a hash, by which it is known which second worker a key has
 _SHIFT = 64 - _BITS
 
@@ -43,15 +45,52 @@ class FurtherWorkers:
     1
     """
 
-    def __init__(self, fills: MutableSequence[float], several: bool = False, capacities: Floats | None = None) -> None:
+    def __init__(self, fills: array[float], several: bool = False, capacities: Floats | None = None) -> None:
         self._fills = fills
-        often = [1] * len(fills) if capacities is None else np.rint(_PLACES * capacities).astype(int).tolist()
-        places = (worker for worker, times in enumerate(often) for _ in range(max(1, times)))
-        self.places = array("i", places)  # workers, each as often as it is to be drawn as a candidate
+        self.places = array("i", range(len(fills)))  # workers, each as often as it is to be drawn as a candidate
+        self._ratios = np.ones(len(fills)) if capacities is None else _by_median(capacities)
+        if capacities is not None:
+            self._deal(capacities)
         self._least = LeastLoaded(fills)
         self.tries = _TRIES if several else 0
         self.tried = 1 if several else _SECONDS
         self.seconds = bytearray(1 << _BITS)  # number of the candidate that is second; 0 where there is none
+
+    def follow(self, capacities: Floats) -> None:
+        """Draw candidates by capacities that have been learned, each as the median one, doubled or halved.
+
+        What a worker counts as changes when its capacity is more than 1.6 times that, or less than 1 / 1.6 of it. So
+        sources that have learned a little more or less draw the same, and keys stay.
+        """
+        ratios = _by_median(capacities)
+        moved = np.abs(np.log2(ratios / self._ratios)) > _MOVED
+        if moved.any():
+            self._ratios = np.where(moved, np.exp2(np.rint(np.log2(ratios))), self._ratios)
+            self._deal(self._ratios * (moved.size / self._ratios.sum()))
+
+    def revalue(self, fills: Floats) -> None:
+        """Set all loads, which may fall."""
+        self._fills[:] = array("d", fills.tolist())
+        self._least.sort()
+
+    def _deal(self, capacities: Floats) -> None:
+        """Give each worker so many places of 16 per worker as it has capacity, one at least.
+
+        Where all are alike, each has its 16, and candidates are those without capacities. A worker with less leaves its
+        last ones to those with more, by hashes: a capacity that changes moves few places.
+        """
+        due = np.maximum(1, np.rint(_PLACES * capacities).astype(np.int64))
+        workers = np.arange(due.size, dtype=np.int32)
+        places, more = np.repeat(workers, _PLACES), np.maximum(0, due - _PLACES)
+        left = np.flatnonzero(np.arange(places.size) % _PLACES >= due[places])
+        if left.size and more.any():
+            owners = np.repeat(workers, more)
+            numbers = np.arange(owners.size) - np.repeat(np.cumsum(more) - more, more)
+            points = mix_many((owners.astype(np.uint64) << _HALF) + numbers.astype(np.uint64) + _AWAY)
+            order = np.argsort(points)
+            at = np.searchsorted(points[order], mix_many(left.astype(np.uint64))) % points.size
+            places[left] = owners[order][at]
+        self.places = array("i", places.tobytes())
 
     def _candidate(self, hashed: int, index: int) -> int:
         return self.places[candidate(hashed, index, len(self.places))]
@@ -104,3 +143,7 @@ class FurtherWorkers:
     def emptiest(self) -> int:
         """Return the least loaded of all workers."""
         return self._least.worker()
+
+
+def _by_median(capacities: Floats) -> Floats:
+    return capacities / np.sort(capacities)[capacities.size // 2]

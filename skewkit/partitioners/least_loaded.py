@@ -7,7 +7,7 @@ from heapq import heapreplace
 
 
 class LeastLoaded:
-    """Finds the worker of least load (equal load: lowest index) in a list of loads that only grow.
+    """Finds the worker of least load (equal load: lowest index) in a list of loads that only grow, but for `sort`.
 
     The heap holds loads as they were when it last looked; an entry on top that is out of date is renewed.
     So a call takes O(log workers) amortised over the changes of the list.
@@ -26,7 +26,11 @@ class LeastLoaded:
 
     def __init__(self, loads: MutableSequence[float]) -> None:
         self._loads = loads
-        self._heap = sorted((load, worker) for worker, load in enumerate(loads))
+        self.sort()
+
+    def sort(self) -> None:
+        """Look at all loads anew, after some have fallen."""
+        self._heap = sorted((load, worker) for worker, load in enumerate(self._loads))
 
     def worker(self) -> int:
         """Return the index of the least load."""

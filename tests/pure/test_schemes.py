@@ -588,6 +588,27 @@ def test_wrap_with_capacities_is_level_on_long_streams(z, fitted):
     assert trace.pairs <= replay(stream, "d_choices", workers=20).pairs
 
 
+@pytest.mark.parametrize("sources", [1, 5])
+@pytest.mark.parametrize("z", [0.8, 1.4])
+def test_wrap_that_learns_capacities_does_as_well_as_if_it_were_told(z, sources):
+    stream, capacities = streams.zipf(40_000, 10_000, z, seed=12), np.tile([20.0, 1.0, 1.0, 1.0, 1.0], 4)
+    told, learns = (
+        replay(stream, p, sources=sources, service_times=0.95 * capacities.sum(), capacities=capacities)
+        for p in (PARTITIONERS["wrap"](workers=20, **o) for o in ({"capacities": capacities}, {"learn": True}))
+    )
+    assert learns.pairs <= min(1.1 * told.pairs, replay(stream, "d_choices", workers=20, sources=sources).pairs)
+    assert learns.normalised_imbalance <= told.normalised_imbalance + 0.01 / 20
+
+
+def test_wrap_does_not_trust_a_few_reports_of_times_that_vary():
+    stream, capacities = streams.zipf(20_000, 10_000, 2.0, seed=12), np.tile([1.0, 1.0, 1.0, 1.0, 0.5], 20)
+    times = 0.95 * capacities.sum() * np.random.default_rng(5).exponential(1.0, stream.size)
+    for seed in range(3):
+        p = PARTITIONERS["wrap"](workers=100, seed=seed, learn=True)
+        trace = replay(stream, p, service_times=times, capacities=capacities)
+        assert 100 * trace.normalised_imbalance < 0.6  # a worker with a few short times may seem ten times as fast
+
+
 @pytest.mark.parametrize("fitted", [True, False])
 def test_wrap_learns_capacities_and_their_changes(fitted):
     stream = streams.zipf(24_000, 1000, 1.2, seed=13)

@@ -1,11 +1,16 @@
 """The three pure rules that the schemes and the Spark planner share."""
 
+from array import array
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from skewkit.errors import ArgumentError, ArgumentTypeError
+from skewkit.partitioners.capacities import Capacities
+from skewkit.partitioners.further_workers import FurtherWorkers
+from skewkit.partitioners.least_loaded import LeastLoaded
 from skewkit.partitioners.lpt import longest_first
 from skewkit.partitioners.optimal_choices import optimal_choices
 from skewkit.partitioners.wrap_around import water_level, wrap_around
@@ -170,3 +175,80 @@ def test_placement_rules_refuse_nonsense(rule):
     with pytest.raises(ArgumentTypeError):
         rule(["a"], np.zeros(2))
     assert len(rule([], np.zeros(2))) == 0
+
+
+@given(st.lists(st.integers(0, 30), min_size=1, max_size=20), st.data())
+def test_the_least_loaded_is_found_after_loads_have_fallen(loads, data):
+    least = LeastLoaded(loads)
+    for _ in range(5):
+        assert least.worker() == loads.index(min(loads))
+        loads[data.draw(st.integers(0, len(loads) - 1))] += data.draw(st.integers(0, 9))
+    loads[:] = data.draw(st.permutations(loads))
+    least.sort()
+    assert least.worker() == loads.index(min(loads))
+
+
+def shares(further, workers):
+    return np.bincount(further.places, minlength=workers) / len(further.places) * workers
+
+
+@given(st.lists(st.floats(0.05, 20.0), min_size=2, max_size=60))
+def test_candidates_are_drawn_by_capacities(capacities):
+    relative = np.array(capacities) / np.mean(capacities)
+    found = shares(FurtherWorkers(array("d", relative), capacities=relative), relative.size)
+    slow = relative <= 1.0
+    assert found[slow] == pytest.approx(np.maximum(1, np.rint(16 * relative[slow])) / 16)
+    assert np.all(found[~slow] >= 1.0)
+
+
+def test_candidates_follow_learned_capacities_and_few_move():
+    alike = FurtherWorkers(array("d", bytes(800)), capacities=np.ones(100))
+    plain = FurtherWorkers(array("d", bytes(800)))
+    assert [alike.pair(hashed << 40) for hashed in range(999)] == [plain.pair(hashed << 40) for hashed in range(999)]
+    before = np.array(alike.places)
+    alike.follow(np.random.default_rng(1).uniform(0.8, 1.25, 100))  # as chance has it
+    assert np.array_equal(before, alike.places)
+    learned = np.tile([1.0, 0.5], 50) / 0.75
+    alike.follow(learned)
+    assert shares(alike, 100)[1::2] == pytest.approx(2 / 3, abs=1 / 32)
+    once = np.array(alike.places)
+    assert np.array_equal(once[before % 2 == 0], before[before % 2 == 0])  # nobody loses to those that are slower
+    other = FurtherWorkers(array("d", bytes(800)), capacities=np.ones(100))
+    other.follow(learned * np.random.default_rng(2).uniform(0.9, 1.1, 100))  # another source
+    assert other.places == alike.places
+    learned[1] *= 2.0
+    alike.follow(learned)
+    moved = once != np.array(alike.places)
+    assert 0 < moved.mean() < 0.05
+    assert set(np.array(alike.places)[moved]) == {1}
+
+
+def test_capacities_are_means_over_many_reports_until_one_changes():
+    rng, known = np.random.default_rng(3), Capacities(None, workers=4)
+    for _ in range(1000):
+        for worker in range(4):
+            known.report(worker, rng.exponential(2.0 if worker else 1.0))
+    assert known.relative == pytest.approx([1.6, 0.8, 0.8, 0.8], rel=0.15)
+    for _ in range(200):
+        for worker in range(4):
+            known.report(worker, rng.exponential(2.0))
+    assert known.relative == pytest.approx(1.0, rel=0.3)
+    assert not known.new
+
+
+@pytest.mark.parametrize("given", [None, [1, 1, 1, 5]])
+def test_capacities_are_known_exactly_where_times_do_not_vary(given):
+    known = Capacities(given, workers=4)
+    changed = [known.report(worker, [1.0, 2.0, 4.0, 4.0][worker]) for _ in range(60) for worker in range(4)]
+    assert [at + 1 for at, adjusted in enumerate(changed) if adjusted] == [16, 48, 112, 240]
+    assert known.relative == pytest.approx([2.0, 1.0, 0.5, 0.5])
+    assert not known.new
+
+
+def test_a_worker_whose_few_reports_are_short_is_not_taken_for_fast():
+    rng, known = np.random.default_rng(4), Capacities(None, workers=10)
+    known.report(0, 1e-6)
+    for _ in range(40):
+        for worker in range(1, 10):
+            known.report(worker, rng.exponential(1.0))
+    assert known.relative[0] < 2.0
