@@ -146,4 +146,4 @@ class FurtherWorkers:
 
 
 def _by_median(capacities: Floats) -> Floats:
-    return capacities / np.sort(capacities)[capacities.size // 2]
+    return capacities / float(np.sort(capacities)[capacities.size // 2])

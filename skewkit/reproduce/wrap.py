@@ -120,16 +120,15 @@ def _by_capacity(rows: Rows) -> str:
     parts = []
     for way, label in (("wrap, told", "told"), ("wrap, learns", "learning"), ("fish", "FISH"), ("w_choices", "W-C")):
         parts.append(f"{label} {max(pick(rows, 'above', scheme=way)):.1f} %")
-    fewer = sum(
+    fewer = [
         float(row["extra pairs"])
         <= pick(rows, "extra pairs", scheme="d_choices", capacities=row["capacities"], exponent=row["exponent"])[0]
         for row in rows
-        if row["scheme"] == "wrap, told"
-    )
-    points = len(pick(rows, "above", scheme="wrap, told"))
+        if row["scheme"] in ("wrap, told", "wrap, learns")
+    ]
     return (
-        f"greatest load by capacity above the mean, worst of all: {', '.join(parts)}; told the capacities, no more "
-        f"pairs than D-Choices at {fewer} of {points} points"
+        f"greatest load by capacity above the mean, worst of all: {', '.join(parts)}; told or learning, no more pairs "
+        f"than D-Choices at {sum(fewer)} of {len(fewer)} points"
     )
 
 
@@ -257,7 +256,7 @@ PAPER = Paper(
                 Claim(
                     "The aim: as level by capacity as on equal workers.",
                     _by_capacity,
-                    "Learned capacities are those of the workers only after some reports; what was sent before stays.",
+                    "Until the first reports have come workers are taken to be alike.",
                 ),
             ),
         ),
