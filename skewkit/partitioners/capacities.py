@@ -11,13 +11,11 @@ import numpy.typing as npt
 from skewkit.errors import ArgumentError
 from skewkit.partitioners.checks import Floats, non_negative
 
-_SAMPLES = 64  # reports of a worker, of which the mean tells whether its time per message has changed,
-_STEADY = 1024  # and of which, about, it is the mean as long as it has not
-_APART = 4.0  # standard deviations of the first mean, by which the two must differ
+_SAMPLES = 64  # the time per message is a mean over about so many reports of a worker
 _SOON, _REPORTS = 4, 32  # reports per worker to the first adjustment, and, each time doubled, from one to the next
-_PRIOR = 4.0  # reports that what was known before counts for, where times vary as much as their mean
+_PRIOR = 4.0  # reports that count as much as what was known before, where times vary by as much as their mean
 _SLOWEST = 1e-100  # of the mean capacity, so that a load divided by it is a number
-_LEAST = 1e-6  # of the mean time per message, for workers that take none
+_LEAST = 1e-6  # of the usual time per message, for workers that take none
 
 
 def checked_capacities(capacities: Sequence[float] | npt.NDArray[Any] | None, workers: int) -> tuple[float, ...] | None:
@@ -43,11 +41,13 @@ def checked_capacities(capacities: Sequence[float] | npt.NDArray[Any] | None, wo
 class Capacities:
     """Capacities of all workers, with a mean of 1, which follow the reports of the workers.
 
-    A worker's capacity is in inverse proportion to the mean time that its last messages took: the last thousand or so,
-    or only those since it has changed, if the mean of the last 64 is more than chance makes of it. Workers that have
-    not reported count as what they were given for, compared with those that have.
+    A worker's capacity is in inverse proportion to the mean time that its last messages took, some 64 of them. While it
+    has reported less often, what it was given for counts as well, as much as four reports where times vary by as
+    much as their mean, and not at all where they do not vary. Workers that have not reported count as what they were
+    given for, compared with those that have.
 
-    * `new` says whether the reports are so few yet that the capacities may have been like this from the beginning.
+    * `doubts` (workers,) is about by how much chance may change the logarithm of a capacity, as a standard deviation.
+    * `new` says whether capacities that nobody gave have been adjusted three times at most (28 reports per worker).
 
     Args:
         given: (workers,) capacities to begin with, in any unit; None if all are alike.
@@ -64,14 +64,17 @@ class Capacities:
         self.relative: Floats = np.maximum(shares * (workers / shares.sum()), _SLOWEST)
         self.new = given is None
         self._given = self.relative
+        self.doubts: Floats = np.zeros(workers)
         self._paces = np.zeros(workers)
-        self._lately = np.zeros((workers, 2))  # mean and variance of the last reports
+        self._spreads = np.zeros(workers)  # mean absolute deviations from the paces
         self._seen = np.zeros(workers, dtype=np.int64)
         self._reports, self._due = 0, _SOON
 
     def report(self, worker: int, service_time: float) -> bool:
         """Take notice of the time that a message took; tell whether the capacities have been adjusted."""
-        self._take(worker, service_time)
+        self._seen[worker] = seen = min(self._seen[worker] + 1, _SAMPLES)
+        self._paces[worker] += (service_time - self._paces[worker]) / seen
+        self._spreads[worker] += (abs(service_time - self._paces[worker]) - self._spreads[worker]) / seen
         self._reports += 1
         if self._reports < self._due * self._paces.size:
             return False
@@ -79,25 +82,13 @@ class Capacities:
         self._reports, self._due = 0, min(2 * self._due, _REPORTS)
         known = self._seen > 0
         work = self._paces * self._given  # time per message, at a capacity of 1
-        mean = float(work[known].mean())
-        if mean <= 0.0:
+        typical = float(np.median(work[known])) or float(work[known].mean())
+        if typical <= 0.0:
             return False
-        means, variances = self._lately[known].T
-        doubt = _PRIOR * float(np.mean(variances / np.maximum(means, _LEAST * mean) ** 2))
-        paces = (self._paces * self._seen + doubt * mean / self._given) / np.maximum(self._seen + doubt, _SLOWEST)
-        paces = np.where(known, np.maximum(paces, _LEAST * mean), mean / self._given)
-        self.relative = 1.0 / paces
+        paces, expected = np.maximum(self._paces / typical, _LEAST), 1.0 / self._given
+        vary = min(1.0, float(np.median((self._spreads / typical / paces)[known])))
+        self.doubts = vary / np.sqrt(np.maximum(self._seen, 1))
+        doubt = np.where(known, _PRIOR * vary * (1.0 - self._seen / _SAMPLES), 1.0)
+        self.relative = (self._seen + doubt) / (self._seen * paces + doubt * expected)
         self.relative *= paces.size / self.relative.sum()
         return True
-
-    def _take(self, worker: int, service_time: float) -> None:
-        seen = int(self._seen[worker]) + 1
-        pace, (mean, variance) = float(self._paces[worker]), self._lately[worker].tolist()
-        pace += (service_time - pace) / seen
-        few, off = min(seen, _SAMPLES), service_time - mean
-        mean += off / few
-        variance += (off * (service_time - mean) - variance) / few
-        if seen > few and (mean - pace) ** 2 * 2 * few > _APART**2 * variance:
-            pace, seen = mean, few
-        self._paces[worker], self._lately[worker] = pace, (mean, variance)
-        self._seen[worker] = min(seen, _STEADY)

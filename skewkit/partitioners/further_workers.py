@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from array import array
+from math import log
 
 import numpy as np
 
@@ -14,8 +15,9 @@ from skewkit.partitioners.least_loaded import LeastLoaded
 _SECONDS = 4  # candidates of which a key that needs a second worker takes the least loaded; 1 with several sources
 _TRIES = 8  # further candidates that sources look at, and 3 more for each worker of a list beyond two
 _PLACES = 16  # of a worker with the mean capacity, among those that candidates are drawn from
-_MOVED = 0.7  # of a doubling, by which a learned capacity differs from what it counts as
+_STEP, _MOVED = 2.0, 1.4  # doublings between what learned capacities count as, and by which one differs from that
 _HALF, _AWAY = np.uint64(32), np.uint64(1 << 63)  # numbers of the points of workers are apart from those of places
+_SURE = 2.0 / log(2.0)  # doublings: two standard deviations
 _BITS = 20  # of a hash, by which it is known which second worker a key has
 _SHIFT = 64 - _BITS
 
@@ -23,11 +25,11 @@ _SHIFT = 64 - _BITS
 class FurtherWorkers:
     """A key's second worker, of which a byte is kept, and the one that joins its list when all it has are full.
 
-    * With capacities a worker is a candidate of so many more keys, in steps of 1/16 of the mean, and at least that.
-      (Evenly drawn, most keys would begin at a worker that is too slow for them, where few are fast.)
+    * With capacities a worker is a candidate of about so many more keys, 1/16 of the mean at least. (Evenly drawn, most
+      keys would begin at a worker that is too slow for them, where few are fast.)
     * A key whose first two candidates are one worker has that alone, until it gets a list.
     * Keys whose hashes begin with the same 20 bits share a byte. They may begin with another second worker than the
-      least loaded; they still have two, which stay the same.
+      least loaded; they still have two, which stay the same as long as capacities do.
     * With several sources all look at a key's candidates in the same order, and take the first that will do, so that
       they share its workers.
 
@@ -56,16 +58,17 @@ class FurtherWorkers:
         self.tried = 1 if several else _SECONDS
         self.seconds = bytearray(1 << _BITS)  # number of the candidate that is second; 0 where there is none
 
-    def follow(self, capacities: Floats) -> None:
-        """Draw candidates by capacities that have been learned, each as the median one, doubled or halved.
+    def follow(self, capacities: Floats, doubts: Floats) -> None:
+        """Draw candidates by capacities that have been learned: each counts as the median, or as 4, 16, 1/4, ... of it.
 
-        What a worker counts as changes when its capacity is more than 1.6 times that, or less than 1 / 1.6 of it. So
-        sources that have learned a little more or less draw the same, and keys stay.
+        That changes when a capacity is more than 2.6 times what it counts as, or less than 1 / 2.6 of it, and twice
+        its doubt (`Capacities`) further away. So sources that have learned a little more or less draw the same,
+        and keys stay where they are.
         """
         ratios = _by_median(capacities)
-        moved = np.abs(np.log2(ratios / self._ratios)) > _MOVED
+        moved = np.abs(np.log2(ratios / self._ratios)) > _MOVED + _SURE * doubts
         if moved.any():
-            self._ratios = np.where(moved, np.exp2(np.rint(np.log2(ratios))), self._ratios)
+            self._ratios = np.where(moved, np.exp2(_STEP * np.rint(np.log2(ratios) / _STEP)), self._ratios)
             self._deal(self._ratios * (moved.size / self._ratios.sum()))
 
     def revalue(self, fills: Floats) -> None:
@@ -74,10 +77,10 @@ class FurtherWorkers:
         self._least.sort()
 
     def _deal(self, capacities: Floats) -> None:
-        """Give each worker so many places of 16 per worker as it has capacity, one at least.
+        """Give each worker 16 places times its capacity, one at least; what is beyond 16 only on average.
 
         Where all are alike, each has its 16, and candidates are those without capacities. A worker with less leaves its
-        last ones to those with more, by hashes: a capacity that changes moves few places.
+        last ones to those with more, by consistent hashing: a capacity that changes moves few places.
         """
         due = np.maximum(1, np.rint(_PLACES * capacities).astype(np.int64))
         workers = np.arange(due.size, dtype=np.int32)

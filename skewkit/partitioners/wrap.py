@@ -83,10 +83,10 @@ class WrapAround(Growing):
     With `capacities` the loads of the workers are as these: in all that was said, a load is divided by the
     worker's capacity (mean 1), and a worker is a candidate of as many more keys as its capacity is more; W-Choices,
     which knows of none, is the measure as if all were alike. With `learn` the capacities follow the reports of the
-    workers (`observe`, `Capacities`), and so do the candidates, in doublings: then `choices(key)` says how many
-    workers a key has from now on, until a capacity has changed so much. What was sent before counts as what it was
-    worth then, but for the first 60 reports per worker: if no capacities were given, they have been from the beginning
-    what those reports tell. A plan that was fitted is made anew when a capacity has changed by a tenth.
+    workers (`observe`), and so do the candidates where capacities differ by more than some 2.6 times: `choices(key)`
+    says how many workers a key has from then on. What was sent before counts as what it was worth then; if no
+    capacities were given, what was sent before the first 28 reports per worker counts as what these tell. A plan that
+    was fitted is made anew when a capacity has changed by a tenth.
 
     Options:
         theta: least share of a heavy key; 1 / (5 workers) by default.
@@ -166,6 +166,7 @@ class WrapAround(Growing):
     def _seat(self, source: int, sources: int) -> None:
         super()._seat(source, sources)
         self._seats = source, sources
+        self._further.follow(self._known.relative, self._known.doubts)
         if self._cut is not None:
             self._cut.seat(source, sources)
 
@@ -182,7 +183,7 @@ class WrapAround(Growing):
         relative = self._known.relative
         self._rates = array("d", (1.0 / relative).tolist())
         total = self._sketch.total
-        self._further.follow(relative)
+        self._further.follow(relative, self._known.doubts)
         if self._known.new:
             self._further.revalue(np.array(self._loads) / relative)
         self._shift = (float(np.dot(relative, np.array(self._fills))) - total) / self.workers

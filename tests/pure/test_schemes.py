@@ -609,6 +609,25 @@ def test_wrap_does_not_trust_a_few_reports_of_times_that_vary():
         assert 100 * trace.normalised_imbalance < 0.6  # a worker with a few short times may seem ten times as fast
 
 
+@pytest.mark.parametrize("sources", [1, 5])
+def test_wrap_that_learns_draws_no_other_candidates_where_capacities_are_not_far_apart(sources):
+    stream, capacities = streams.zipf(30_000, 10_000, 1.2, seed=3), np.geomspace(0.5, 2.0, 20)
+    times = 0.9 * capacities.sum() * np.random.default_rng(1).exponential(1.0, stream.size)
+    p = PARTITIONERS["wrap"](workers=20, learn=True)
+    trace = replay(stream, p, sources=sources, service_times=times, capacities=capacities)
+    assert trace.pairs <= replay(stream, "d_choices", workers=20, sources=sources).pairs
+
+
+def test_a_source_that_has_learned_keeps_its_candidates():
+    p, rng = PARTITIONERS["wrap"](workers=10, learn=True), np.random.default_rng(2)
+    for now, key in enumerate(rng.integers(0, 1000, 3000).tolist()):
+        worker = p.route(key)
+        p.observe(worker, key, 1.0 if worker == 0 else 10.0, float(now))
+    places = list(p._further.places)
+    assert places.count(0) > 40
+    assert list(p.as_source(0, 3)._further.places) == places
+
+
 @pytest.mark.parametrize("fitted", [True, False])
 def test_wrap_learns_capacities_and_their_changes(fitted):
     stream = streams.zipf(24_000, 1000, 1.2, seed=13)
