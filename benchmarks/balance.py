@@ -59,6 +59,11 @@ def cases(rows: int) -> Iterator[tuple[str, Any, int, int]]:
         yield f"drift {z}, 10", streams.drifting_zipf(rows, KEYS, z, 10, seed=1), 1000, 5
         for n, periods in ((20, 5), (100, 5), (100, 10), (100, 20)):
             yield f"drift {z}, {periods}", streams.drifting_zipf(rows, KEYS, z, periods, seed=1), n, 5
+    for short in (rows // 50, rows // 10):  # a few messages per key and source
+        for sources, n in ((1, 20), (2, 20), (5, 20), (5, 100)):
+            yield f"zipf 0.4, {short // 1000}k", streams.zipf(short, KEYS, 0.4, seed=1), n, sources
+            yield f"zipf 1.4, {short // 1000}k", streams.zipf(short, KEYS, 1.4, seed=1), n, sources
+            yield f"drift 1.4, 5, {short // 1000}k", streams.drifting_zipf(short, KEYS, 1.4, 5, seed=1), n, sources
     for z in (1.4, 1.7, 2.0):  # as in Figures 13 and 14 of the D-Choices paper
         yield f"zipf {z}", streams.zipf(rows, KEYS, z, seed=1), 80, 48
     for z in (0.8, 1.4, 2.0):
@@ -100,7 +105,7 @@ def main(rows: int = 1_000_000, runs: int = 3) -> None:
     rows = min(rows, 1_000_000)
     print(f"{rows:,} messages, {KEYS:,} keys; {runs} seeds; max load - mean load in messages, at the end and (but for")
     print("`fitted`) on average over the stream, and key-worker pairs")
-    print(f"{'stream':<15}{'n':>5}{'s':>3}{'keys+n-1':>10}{'fitted':>16}{'wrap':>25}", *(f"{o:>23}" for o in OTHERS))
+    print(f"{'stream':<18}{'n':>5}{'s':>3}{'keys+n-1':>10}{'fitted':>16}{'wrap':>25}", *(f"{o:>23}" for o in OTHERS))
     missed: dict[int, list[list[bool]]] = {}
     for name, stream, n, sources in cases(rows):
         keys, counts = np.unique(stream, return_counts=True)
@@ -113,7 +118,7 @@ def main(rows: int = 1_000_000, runs: int = 3) -> None:
         }
         ours, w, d = (found[scheme] for scheme in ("wrap", "w_choices", "d_choices"))
         misses = [
-            fitted[0] > 1e-3 * rows / n,
+            fitted[0] > 1e-3 * len(stream) / n,
             fitted[2] > most,
             ours[0] > w[0] + FEW,
             ours[1] > w[1] + FEW,
@@ -122,7 +127,7 @@ def main(rows: int = 1_000_000, runs: int = 3) -> None:
         missed.setdefault(sources, []).append(misses)
         marks = ["*" if miss else " " for miss in misses]
         print(
-            f"{name:<15}{n:>5}{sources:>3}{most:>10}{fitted[0]:>8.1f}{marks[0]}{fitted[2]:>6.0f}{marks[1]}"
+            f"{name:<18}{n:>5}{sources:>3}{most:>10}{fitted[0]:>8.1f}{marks[0]}{fitted[2]:>6.0f}{marks[1]}"
             f"{ours[0]:>8.1f}{marks[2]}{ours[1]:>7.1f}{marks[3]}{ours[2]:>7.0f}{marks[4]}",
             *(f"{found[scheme][0]:>8.1f}{found[scheme][1]:>8.1f}{found[scheme][2]:>7.0f}" for scheme in OTHERS),
             flush=True,
