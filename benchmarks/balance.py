@@ -64,6 +64,7 @@ def cases(rows: int) -> Iterator[tuple[str, Any, int, int]]:
             yield f"zipf 0.4, {short // 1000}k", streams.zipf(short, KEYS, 0.4, seed=1), n, sources
             yield f"zipf 1.4, {short // 1000}k", streams.zipf(short, KEYS, 1.4, seed=1), n, sources
             yield f"drift 1.4, 5, {short // 1000}k", streams.drifting_zipf(short, KEYS, 1.4, 5, seed=1), n, sources
+            yield f"turning 1.2, {short // 1000}k", streams.turning_zipf(short, 100_000, 1.2, seed=1), n, sources
     for z in (1.4, 1.7, 2.0):  # as in Figures 13 and 14 of the D-Choices paper
         yield f"zipf {z}", streams.zipf(rows, KEYS, z, seed=1), 80, 48
     for z in (0.8, 1.4, 2.0):

@@ -42,9 +42,9 @@ class Capacities:
     """Capacities of all workers, with a mean of 1, which follow the reports of the workers.
 
     A worker's capacity is in inverse proportion to the mean time that its last messages took, some 64 of them. While it
-    has reported less often, what it was given for counts as well, as much as four reports where times vary by as
-    much as their mean, and not at all where they do not vary. Workers that have not reported count as what they were
-    given for, compared with those that have.
+    has reported less often, what it was given for counts as well: at first as much as four reports where times vary by
+    as much as their mean, less with every report, and not at all where times do not vary. Workers that have not
+    reported count as what they were given for, compared with those that have.
 
     * `doubts` (workers,) is about by how much chance may change the logarithm of a capacity, as a standard deviation.
     * `new` says whether capacities that nobody gave have been adjusted three times at most (28 reports per worker).
