@@ -157,6 +157,16 @@ def _add(bits: Bytes, hashed: np.uint64, worker: np.int64) -> int:
 
 
 @compiled
+def _part(value: float, low: float, high: float) -> float:
+    return min(1.0, max(0.0, (value - low) / (high - low)))
+
+
+@compiled
+def _between(low: float, high: float, part: float) -> float:
+    return low + (high - low) * part
+
+
+@compiled
 def _second(
     hashed: np.uint64,
     first: np.int64,
@@ -198,9 +208,9 @@ def route_growing(
     rates: Floats,
     routes: Ints,
     frugal: Ints,
-    own: Bytes,
-    theirs: Bytes,
+    sets: tuple[Bytes, ...],
     counts: Longs,
+    others: tuple[float, float],
     seconds: Bytes,
     lists: Lists,
     begin: int,
@@ -208,10 +218,12 @@ def route_growing(
     places: Ints,
     recent: float,
     peak: float,
-    law: Six,
-    peaks: Six,
+    law: Four,
+    peaks: Four,
+    shares: Four,
     rule: Six,
     calm: Six,
+    early: Six,
     apart: float,
     shift: float,
     theta: float,
@@ -226,7 +238,8 @@ def route_growing(
 ) -> tuple[int, float, float]:
     """Route messages from number `begin` on; return where it stopped for want of room, `recent` and `peak` (`Slack`).
 
-    `frugal` is where D-Choices sends them, `own` and `theirs` are the sets of pairs with `counts` in them (`Budget`).
+    `frugal` is where D-Choices sends them, `sets` are one's own pairs, those of D-Choices, keys, and keys seen again,
+    with `counts` in them (`Budget`).
 
     A list has a cursor: all workers before it have more than `floors[row]`, and none has less. Loads only
     grow, so the next worker with just that load is the least loaded, and mostly near. Places count from `starts[row]`.
@@ -237,9 +250,12 @@ def route_growing(
     width = rows.shape[1]
     cursors, starts = np.zeros(keys.size, dtype=np.int64), np.zeros(keys.size, dtype=np.int64)
     floors = np.full(keys.size, -1.0)
-    horizon, most, steep, off, low_share, high_share = law
-    beginning, fading, quiet, wild, tight, gone = peaks
-    seen_often, doubt, early, wide = sure
+    own, theirs, known, again = sets
+    most_others, once = others
+    horizon, most, steep, off = law
+    beginning, fading, quiet, wild = peaks
+    cheap, costly, tight, gone = shares
+    seen_often, doubt, soon, wide = sure
     much, level, spare, lag = lags
     to_slot = np.uint64(64)
     size = seconds.size
@@ -254,16 +270,24 @@ def route_growing(
         before, highest = recent, peak
         recent += (seen - recent) * min(1.0, horizon / (messages + 1))
         peak = most if messages + 1 <= beginning else max(seen, peak * (1.0 - fading / (messages + 1)))
-        counts[1] += _add(theirs, hashed, np.int64(frugal[i]))
-        share = counts[0] / counts[1]
-        unrest = min(1.0, max(0.0, (peak - quiet) / (wild - quiet), (share - tight) / (gone - tight)))
-        of_heavy = calm[0] + (rule[0] - calm[0]) * unrest
-        of_light = calm[1] + (rule[1] - calm[1]) * unrest
-        alone = calm[2] + (rule[2] - calm[2]) * unrest
-        spread = calm[3] + (rule[3] - calm[3]) * unrest
-        free = calm[4] + (rule[4] - calm[4]) * unrest
-        least = calm[5] + (rule[5] - calm[5]) * unrest
-        spent = min(1.0, max(0.0, (share - low_share) / (high_share - low_share)))
+        new = _add(theirs, hashed, np.int64(frugal[i]))
+        counts[1] += new
+        if new:
+            new = _add(known, hashed, np.int64(-1))
+            counts[2] += new
+        if most_others > 0.0 and not new:
+            counts[3] += _add(again, hashed, np.int64(-2))
+        beyond_own = 1.0 + most_others * max(0.0, 1.0 - (1.0 - counts[3] / counts[2]) / once)
+        share = beyond_own * (counts[0] - counts[2]) / max(1, counts[1] - counts[2])
+        spent = _part(share, tight, gone)
+        rising = _part(share, cheap, costly)
+        unrest = max(_part(peak, quiet, wild), spent)
+        of_heavy = _between(calm[0], _between(early[0], rule[0], rising), unrest)
+        of_light = _between(calm[1], _between(early[1], rule[1], rising), unrest)
+        alone = _between(calm[2], _between(early[2], rule[2], rising), unrest)
+        spread = _between(calm[3], _between(early[3], rule[3], rising), unrest)
+        free = _between(calm[4], _between(early[4], rule[4], rising), unrest)
+        least = _between(calm[5], _between(early[5], rule[5], rising), unrest)
         wanted = max(recent, steep * recent - off)
         beyond = max(0.0, wanted - free)
         slack = min(wanted, free) + beyond * spent
@@ -271,7 +295,7 @@ def route_growing(
         mean += shift
         heavy = low >= theta * total > 0.0 and (
             (low >= seen_often * unit and low - doubt * np.sqrt(low) * np.sqrt(unit) >= theta * total)
-            or (low >= early * unit and low * workers >= wide * total)
+            or (low >= soon * unit and low * workers >= wide * total)
         )
         at = hashed & mask
         row = np.int64(slots[at])

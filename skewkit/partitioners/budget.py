@@ -10,7 +10,8 @@ from skewkit.partitioners.checks import Floats
 from skewkit.partitioners.d_choices import DChoices
 
 _BITS = 22  # of a pair's hash, so that a set has four million bits
-LIMITS = 0.9, 0.95  # share of the pairs of D-Choices from which on some of the budget is spent, and all of it
+_MOST, _ONCE = 0.35, 0.25  # part that others may add; share of keys seen just once, from which on they add none
+_KEY, _AGAIN = -1, -2  # instead of a worker: a key that has been seen, and one that has been seen twice
 
 
 class PairSet:
@@ -44,27 +45,41 @@ class PairSet:
 class Budget:
     """The pairs that D-Choices would have by now, beside one's own.
 
-    * `share` is one's own pairs over those of D-Choices.
+    Every scheme has one pair of each key. So it is the further ones that are compared: where most keys come once, two
+    schemes have nearly as many pairs, though one has twice as many further ones.
+
+    * `share` is one's own further pairs over those of D-Choices.
+    * With s sources it is about how that would be for all of them. Where many keys are new, it is the same. Where all
+      have been seen often, D-Choices has its two workers of nearly each, and other sources have given second workers
+      to keys that have none here: so the share counts up to 0.35 (1 - 1/s) more, in proportion to how much less than a
+      quarter of the keys have been seen just once.
 
     Args:
         workers: number of workers n.
         seed: seed of the hash functions.
         theta: least share of a heavy key.
         capacity: counters of the sketch.
+        sources: number of sources s, where what others do is to be estimated; else 1.
 
     >>> budget = Budget(workers=4, seed=0, theta=0.05, capacity=40)
-    >>> budget.count(hashed=7, weight=1.0)
-    >>> budget.share, budget.own.add(7, 2), budget.share
-    (0.0, True, 1.0)
+    >>> for key in [7, 7, 8, 7]:
+    ...     budget.count(hashed=key, weight=1.0)
+    >>> [budget.own.add(*pair) for pair in [(7, 2), (7, 3), (8, 1)]]
+    [True, True, True]
+    >>> budget.keys.count, budget.theirs.count, budget.share
+    (2, 4, 0.5)
     """
 
-    def __init__(self, workers: int, seed: int, theta: float, capacity: int) -> None:
+    def __init__(self, workers: int, seed: int, theta: float, capacity: int, sources: int = 1) -> None:
         self.frugal = DChoices(workers, seed, theta=theta, capacity=capacity)
-        self.own, self.theirs = PairSet(), PairSet()
+        self.own, self.theirs, self.keys, self.again = PairSet(), PairSet(), PairSet(), PairSet()
+        self.others = _MOST * (1.0 - 1.0 / sources), _ONCE
 
     def count(self, hashed: int, weight: float) -> None:
         """Count what D-Choices does with a message."""
-        self.theirs.add(hashed, self.frugal._route_one(hashed, weight))
+        new = self.theirs.add(hashed, self.frugal._route_one(hashed, weight)) and self.keys.add(hashed, _KEY)
+        if self.others[0] > 0.0 and not new:
+            self.again.add(hashed, _AGAIN)
 
     def routes(self, hashes: Hashes, weights: Floats) -> Routes:
         """Return what D-Choices does with messages, in a compiled loop; their pairs are counted elsewhere."""
@@ -74,5 +89,7 @@ class Budget:
 
     @property
     def share(self) -> float:
-        """One's own pairs, in pairs of D-Choices."""
-        return self.own.count / self.theirs.count
+        """One's own further pairs, in further pairs of D-Choices (one, where it has none)."""
+        known, (most, once) = self.keys.count, self.others
+        beyond = 1.0 + most * max(0.0, 1.0 - (1.0 - self.again.count / known) / once)
+        return beyond * (self.own.count - known) / max(1, self.theirs.count - known)

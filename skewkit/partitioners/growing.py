@@ -16,7 +16,7 @@ from skewkit.partitioners.further_workers import FurtherWorkers
 from skewkit.partitioners.grown_lists import GrownLists
 from skewkit.partitioners.heavy import DOUBT, EARLY, LAG, LEVEL, MUCH, SEEN, SPARE, WIDE, every, is_heavy, may_fetch
 from skewkit.partitioners.sketched import Sketched
-from skewkit.partitioners.slack import APART, Slack, lateness
+from skewkit.partitioners.slack import APART, FEW, Slack, lateness
 from skewkit.partitioners.yardstick import Yardstick
 
 _LISTS = 100  # lists per worker from which on a new plan forgets some
@@ -67,6 +67,8 @@ class Growing(Sketched):
 
     def _seat(self, source: int, sources: int) -> None:
         self._slack = Slack(self.workers, sources)
+        known = sources if sources <= FEW else 1
+        self._budget = Budget(self.workers, self.seed, self.theta, self.capacity, known)
         self._further = FurtherWorkers(self._fills, sources > 1, self._given)
         self._place = source
 
@@ -92,10 +94,10 @@ class Growing(Sketched):
         yardstick.top = float(tops[-1])
         further, budget = self._further, self._budget
         places = np.frombuffer(further.places, np.int32)
-        seconds, own, theirs = (
-            np.frombuffer(x, np.uint8) for x in (further.seconds, budget.own.bits, budget.theirs.bits)
-        )
-        counts = np.array([budget.own.count, budget.theirs.count])
+        seconds = np.frombuffer(further.seconds, np.uint8)
+        sets = budget.own, budget.theirs, budget.keys, budget.again
+        bits = tuple(np.frombuffer(each.bits, np.uint8) for each in sets)
+        counts = np.array([each.count for each in sets])
         frugal = budget.routes(hashes, weights)
         lists, done = self._lists.arrays(64, 8), 0
         while True:
@@ -109,9 +111,9 @@ class Growing(Sketched):
                 rates,
                 routes,
                 frugal,
-                own,
-                theirs,
+                bits,
                 counts,
+                budget.others,
                 seconds,
                 lists,
                 done,
@@ -121,8 +123,10 @@ class Growing(Sketched):
                 slack.peak,
                 slack.law,
                 slack.peaks,
+                slack.shares,
                 tuple(slack.rule),
                 tuple(slack.calm),
+                tuple(slack.early),
                 APART,
                 self._shift,
                 self.theta,
@@ -138,7 +142,8 @@ class Growing(Sketched):
             if done == hashes.size:
                 break
             lists = self._lists.arrays(2 * lists.keys.size, 2 * lists.rows.shape[1])
-        budget.own.count, budget.theirs.count = counts.tolist()
+        for each, count_now in zip(sets, counts.tolist(), strict=True):
+            each.count = count_now
         if not self._alike:
             np.add.at(self._load_view(), routes, weights)
         self.messages += hashes.size

@@ -9,7 +9,7 @@ DOUBT = 0.4  # less so many standard deviations;
 EARLY, WIDE = 3.0, 2.0  # or so many messages, and more than so many workers can take
 MUCH = 5.0  # workers' shares of the load that a key must have to take a worker that lags,
 LEVEL = 4.0  # messages that W-Choices is above the mean then at most,
-SPARE = 0.85  # of the pairs of D-Choices, at most,
+SPARE = 0.85  # of the further pairs of D-Choices (`Budget`), at most,
 LAG = 5.0  # messages that the worker is below all those of the key
 _LOOKS = 8  # times that somebody looks for such a worker, in as many messages as there are workers
 
@@ -54,7 +54,7 @@ def may_fetch(low: float, total: float, unit: float, workers: int, above: float,
         unit: average weight of a message.
         workers: number of workers n.
         above: greatest load of W-Choices less the mean.
-        share: one's own pairs over those of D-Choices.
+        share: one's own further pairs over those of D-Choices.
 
     >>> may_fetch(60.0, 100.0, 1.0, 10, above=1.0, share=0.5), may_fetch(60.0, 100.0, 1.0, 10, above=9.0, share=0.5)
     (True, False)

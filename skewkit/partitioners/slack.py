@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from skewkit.partitioners.budget import LIMITS
-
 _MOST = 20.0  # messages that count at most, of what W-Choices has above the mean
 _WIDE, _SHARED = 5000.0, 250.0  # the same, times workers, and times sources
 _STEEP, _OFF = 1.5, 1.0  # beyond two messages what may be allowed grows half as fast again
@@ -14,7 +12,8 @@ _BEGINNING = 200  # messages per worker, in which nobody knows whether a stream 
 _OF_ALL = 100_000  # but of all sources no more than these
 _FADING = 2.0  # a peak counts a quarter when twice as many messages have come
 _QUIET, _WILD = 4.0, 8.0  # peaks up to which a stream is calm, and from which on it is not
-_TIGHT, _GONE = 0.97, 1.0  # share of the pairs of D-Choices, from and to which a calm stream is treated as another
+_CHEAP, _COSTLY = 0.4, 0.7  # share of the further pairs of D-Choices up to which they are cheap, and from which on not
+_TIGHT, _GONE = 0.85, 0.95  # the same, from which on some of the budget is spent, and all of it
 
 
 class Rule(NamedTuple):
@@ -50,8 +49,9 @@ class Rungs(NamedTuple):
 _ONE = Rule(1.25, 4.5, 1.5, 0.0, free=2.0, least=0.0)
 _SOME = Rule(1.5, 6.0, 1.5, 4.0, free=2.0, least=0.15)  # two to eight sources: each sees few messages of a light key
 _CALM = Rule(0.75, 5.0, 1.0, 3.0, free=0.3, least=0.15)  # the same where the stream is calm
+_EARLY = Rule(0.25, 2.5, 0.0, 3.0, free=0.3, least=0.0)  # the same where it is not, but further pairs are cheap
 _MANY = Rule(0.5, 5.0, 0.0, 4.0, free=1.0, least=0.15)  # what each allows itself adds up
-_FEW = 8
+FEW = 8  # sources, up to which one sees enough to tell what the others do
 _LATELY, _NEARLY = 4.0, 8.0  # the average is mostly that of the last quarter of the stream; eighth with some sources
 
 
@@ -73,16 +73,20 @@ class Slack:
     W-Choices is within one or two messages of the mean where the stream is steady, and hundreds above it at times where
     keys come in bursts. `recent` is the average of that, mostly over the last quarter of the stream, each message
     counted with 20 at most (5000 / workers, and 250 / sources, where these are less). So much may be allowed, and of
-    what is beyond two messages half as much again: up to two messages whatever has been spent of the pairs of
-    D-Choices, and what is beyond in proportion to what is spent, from 90 % of them (0) to 95 % (1).
+    what is beyond two messages half as much again: up to two messages whatever has been spent of the further pairs of
+    D-Choices (`Budget`), and what is beyond in proportion to what is spent, from 85 % of them (0) to 95 % (1).
 
     With several sources what each allows itself adds up, and no source sees how many pairs all of them have. So light
     keys get at least 0.15 of what is beyond. With two to eight the average is that of the last eighth, and the rungs
-    are lower, and 0.3 messages free, while the stream is calm. It is when W-Choices was within 4 messages of the mean
-    since the first 200 messages per worker (100,000 of all sources, if that is less), where a peak counts a quarter
-    when twice as many messages have come; it is not from 8 messages on (where a message counts with less than 8 at
-    most: from that on, and calm up to half of it), nor with all the pairs of D-Choices spent (97 % still is), and what
-    is between is between. Pairs once made stay: so a source waits first, and a burst is remembered.
+    are lower, and 0.3 messages free,
+
+    * while the stream is calm. It is when W-Choices was within 4 messages of the mean since the first 200 messages per
+      worker (100,000 of all sources, if that is less), where a peak counts a quarter when twice as many messages have
+      come; it is not from 8 messages on (where a message counts with less than 8 at most: from that on, and calm up to
+      half of it), nor where all is spent, and what is between is between. Pairs once made stay: so a source waits
+      first, and a burst is remembered.
+    * and lower still where it is not, or nobody knows, as long as one has at most 40 % of the further pairs of
+      D-Choices; from 70 % on no more.
 
     * Slack is between 0 and 29, for light keys no less than for heavy ones; with one source, at most 2 where nothing
       is spent.
@@ -98,17 +102,19 @@ class Slack:
     Rungs(heavy=3.25, light=6.5, alone=3.5, spread=0.0, slack=2.0)
     >>> Slack(workers=100, sources=5).allowed(1.0, unit=1.0, messages=1, share=0.8)
     Rungs(heavy=2.5, light=7.0, alone=2.5, spread=4.0, slack=1.0)
+    >>> Slack(workers=100, sources=5).allowed(0.2, unit=1.0, messages=1, share=0.4)
+    Rungs(heavy=0.45, light=2.7, alone=0.2, spread=3.0, slack=0.2)
     """
 
     def __init__(self, workers: int, sources: int = 1) -> None:
-        some = 1 < sources <= _FEW
+        some = 1 < sources <= FEW
         most = min(_MOST, _WIDE / workers, _SHARED / sources)
         self.rule = _ONE if sources == 1 else _SOME if some else _MANY
-        self.calm = _CALM if some else self.rule
-        self.law = _NEARLY if some else _LATELY, most, _STEEP, _OFF, *LIMITS
+        self.calm, self.early = (_CALM, _EARLY) if some else (self.rule, self.rule)
+        self.law = _NEARLY if some else _LATELY, most, _STEEP, _OFF
         wild = min(_WILD, most)
-        beginning = min(_BEGINNING * workers, _OF_ALL / sources)
-        self.peaks = beginning, _FADING, min(_QUIET, wild / 2.0), wild, _TIGHT, _GONE
+        self.peaks = min(_BEGINNING * workers, _OF_ALL / sources), _FADING, min(_QUIET, wild / 2.0), wild
+        self.shares = _CHEAP, _COSTLY, _TIGHT, _GONE
         self.recent = 0.0  # messages that W-Choices was above the mean, on average
         self.peak = most  # the same, at most
 
@@ -119,24 +125,28 @@ class Slack:
             above: greatest load of W-Choices less the mean, after this message.
             unit: average weight of a message.
             messages: number of messages so far, this one among them.
-            share: one's own pairs over those of D-Choices.
+            share: one's own further pairs over those of D-Choices.
         """
-        horizon, most, steep, off, low, high = self.law
-        beginning, fading, quiet, wild, tight, gone = self.peaks
+        horizon, most, steep, off = self.law
+        beginning, fading, quiet, wild = self.peaks
+        cheap, costly, tight, gone = self.shares
         seen = min(above / unit, most) if unit > 0.0 else 0.0
         self.recent += (seen - self.recent) * min(1.0, horizon / messages)
         self.peak = most if messages <= beginning else max(seen, self.peak * (1.0 - fading / messages))
-        unrest = min(1.0, max(0.0, (self.peak - quiet) / (wild - quiet), (share - tight) / (gone - tight)))
-        rule, calm = self.rule, self.calm
-        heavy = calm.heavy + (rule.heavy - calm.heavy) * unrest
-        light = calm.light + (rule.light - calm.light) * unrest
-        alone = calm.alone + (rule.alone - calm.alone) * unrest
-        spread = calm.spread + (rule.spread - calm.spread) * unrest
-        free = calm.free + (rule.free - calm.free) * unrest
-        least = calm.least + (rule.least - calm.least) * unrest
-        spent = min(1.0, max(0.0, (share - low) / (high - low)))
+        spent = _part(share, tight, gone)
+        rule = between(self.early, self.rule, _part(share, cheap, costly))
+        rule = between(self.calm, rule, max(_part(self.peak, quiet, wild), spent))
         wanted = max(self.recent, steep * self.recent - off)
-        beyond = max(0.0, wanted - free)
-        slack = min(wanted, free) + beyond * spent
-        easy = min(wanted, free) + beyond * max(spent, least)
-        return Rungs(heavy + slack, light + easy, alone + easy, spread, slack)
+        beyond = max(0.0, wanted - rule.free)
+        slack = min(wanted, rule.free) + beyond * spent
+        easy = min(wanted, rule.free) + beyond * max(spent, rule.least)
+        return Rungs(rule.heavy + slack, rule.light + easy, rule.alone + easy, rule.spread, slack)
+
+
+def between(one: Rule, other: Rule, part: float) -> Rule:
+    """Return the rule that is such a part of the way from one to the other."""
+    return Rule(*(low + (high - low) * part for low, high in zip(one, other, strict=True)))
+
+
+def _part(value: float, low: float, high: float) -> float:
+    return min(1.0, max(0.0, (value - low) / (high - low)))

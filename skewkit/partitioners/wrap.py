@@ -50,15 +50,15 @@ class WrapAround(Growing):
     ====================================  ============================================
 
     Here `top` is how far the greatest load of W-Choices would be above the mean: `wrap` keeps the loads that
-    W-Choices would have beside its own (`Yardstick`). So it is level where W-Choices is, and where W-Choices is not,
-    because keys have become hot just now, it does not pay pairs to be better than that. `slack` is what `top` was
-    lately, on average, up to two messages; up to 29 only where `wrap` has nearly as many pairs as D-Choices would
-    have, of which it keeps account, too (`Slack`, `Budget`). Heavy keys leave some room, so that light keys need no
-    second worker, which is where most pairs are saved. A key of the head counts as heavy from ten messages on, or from
-    three if two workers cannot take it (`is_heavy`). A worker that is five messages below all those of a key that has
-    the load of five workers joins the key's list, though none of them is full (`may_fetch`). A new plan, before the
-    messages with the numbers first, 2 first, 4 first, ... (from 0), forgets the lists of keys that the sketch has lost,
-    where there are more than 100 lists per worker.
+    W-Choices would have beside its own (`Yardstick`). So it is level where W-Choices is, and where W-Choices is
+    not, because keys have become hot just now, it does not pay pairs to be better than that. `slack` is what `top`
+    was lately, on average, up to two messages; up to 29 only where `wrap` has nearly as many further pairs, beyond
+    one per key, as D-Choices would have, of which it keeps account, too (`Slack`, `Budget`). Heavy keys leave some
+    room, so that light keys need no second worker, which is where most pairs are saved. A key of the head counts as
+    heavy from ten messages on, or from three if two workers cannot take it (`is_heavy`). A worker that is five
+    messages below all those of a key that has the load of five workers joins the key's list, though none of them is
+    full (`may_fetch`). A new plan, before the messages with the numbers first, 2 first, 4 first, ... (from 0),
+    forgets the lists of keys that the sketch has lost, where there are more than 100 lists per worker.
 
     * choices(key) is the number of workers of the key's list, else 2; it only grows until the next plan.
     * No message lifts a load above the greatest of W-Choices, or what the table allows, whichever is more, unless to
@@ -70,8 +70,9 @@ class WrapAround(Growing):
     With s sources, none of which knows what the others send:
 
     * What each allows itself adds up at the workers. The numbers of the table are 1.5, 1.5 and 6, and 0.75, 1 and 5
-      while the stream is calm (`Slack`); with more than eight sources 0.5, 0 and 5. Of the slack 2 messages are free,
-      0.3 while calm (1 with more than eight), and light keys have at least 0.15 of the rest, whatever the pairs.
+      while the stream is calm (`Slack`); down to 0.25, 0 and 2.5 while nobody knows whether it is, or it is not, and
+      further pairs are few; with more than eight sources 0.5, 0 and 5. Of the slack 2 messages are free, 0.3 while calm
+      or pairs are few (1 with more than eight), and light keys have at least 0.15 of the rest (0 while pairs are few).
     * They share a key's workers. The second is the second candidate, and the worker that joins a list is not the least
       loaded, which is another one at every source, but the first of the key's further candidates that has less than
       the mean, if any (8 are looked at, and 3 more for each that the list has beyond two).

@@ -14,6 +14,7 @@ from skewkit.errors import SkewkitError
 from skewkit.hashing import hash_keys
 from skewkit.partitioners import PARTITIONERS
 from skewkit.partitioners.buckets import bucket_many, expected_weights
+from skewkit.partitioners.budget import Budget
 from skewkit.partitioners.candidates import candidate_many
 from skewkit.partitioners.lpt import longest_first
 from skewkit.partitioners.optimal_choices import optimal_choices
@@ -285,13 +286,15 @@ def test_wrap_is_level_at_any_time_or_as_level_as_w_choices(stream, n, epsilon, 
     p = PARTITIONERS["wrap"](workers=n, seed=seed, epsilon=epsilon)
     w = PARTITIONERS["w_choices"](workers=n, seed=seed)
     recent = 0.0
-    for sent, key in enumerate(sorted(stream) if sort else stream, 1):
+    order = sorted(stream) if sort else stream
+    for sent, key in enumerate(order, 1):
         pairs = p._budget.own.count
         worker = p.route(key)
         w.route(key)
         recent += (min(w.loads.max() - sent / n, 20.0) - recent) * min(1.0, 4.0 / sent)
         wanted = max(recent, 1.5 * recent - 1.0)
-        spent = min(1.0, max(0.0, (pairs / p._budget.theirs.count - 0.9) / 0.05))
+        seen = len(set(order[:sent]))
+        spent = min(1.0, max(0.0, ((pairs - seen) / max(1, p._budget.theirs.count - seen) - 0.85) / 0.1))
         slack = min(wanted, 2.0) + max(0.0, wanted - 2.0) * spent
         level = sent / n + max(4.5 + slack, epsilon * sent)
         assert p.loads[worker] <= max(level, w.loads.max(), sent / n + 1.0) + 1e-9
@@ -440,6 +443,42 @@ def test_some_sources_wait_for_a_calm_stream_and_remember_a_burst():
     rungs = [many.allowed(1.0, 1.0, messages, share=0.8) for messages in range(1, 40_001)]
     assert rungs[19_999].spread == 4.0  # the first 100,000 of all sources
     assert rungs[-1].spread == 3.0
+
+
+def test_some_sources_are_level_early_where_further_pairs_are_cheap():
+    slack = Slack(workers=10, sources=5)
+    cheap, between, costly = (slack.allowed(1.0, 1.0, 1, share) for share in (0.4, 0.55, 0.7))
+    assert cheap == pytest.approx((0.25 + 0.3, 2.5 + 0.3, 0.3, 3.0, 0.3))  # and none of the 0.7 beyond for light keys
+    assert costly == pytest.approx((1.5 + 1.0, 6.0 + 1.0, 1.5 + 1.0, 4.0, 1.0))
+    assert all(low < middle <= high for low, middle, high in zip(cheap, between, costly, strict=True))
+    assert Slack(workers=10).early == Slack(workers=10).rule
+
+
+def test_the_budget_of_wrap_compares_what_is_beyond_one_pair_per_key():
+    """Most keys come once or twice: pairs are nearly alike, and further ones are not."""
+    stream = streams.zipf(20_000, 10_000, 0.8, seed=1)
+    known = np.unique(stream).size
+    further = {}
+    for scheme in ("wrap", "d_choices"):
+        p = PARTITIONERS[scheme](workers=20)
+        routes = p.route_many(stream)
+        further[scheme] = np.unique(np.stack([stream, routes]), axis=1).shape[1] - known
+        if scheme == "wrap":
+            budget = p._budget
+    assert budget.share == pytest.approx(further["wrap"] / further["d_choices"], rel=0.02)
+    assert budget.own.count / budget.theirs.count > budget.share + 0.1
+
+
+@pytest.mark.parametrize(("times", "more"), [(1, 1.0), (8, 1.0 + 0.35 * 0.8)])
+def test_the_budget_of_some_sources_foresees_what_others_add_to_keys_that_are_seen_often(times, more):
+    one, some = (Budget(workers=10, seed=0, theta=0.02, capacity=100, sources=s) for s in (1, 5))
+    for hashed in hash_keys(np.tile(np.arange(500), times), seed=0).tolist():
+        for budget in (one, some):
+            budget.count(hashed, 1.0)
+            budget.own.add(hashed, hashed % 10)
+            budget.own.add(hashed, hashed % 7)
+    assert one.share > 0.0
+    assert some.share == pytest.approx(more * one.share)
 
 
 def test_sources_of_wrap_give_second_workers_to_the_same_light_keys():
