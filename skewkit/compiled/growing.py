@@ -142,8 +142,10 @@ def _roomy(
 
 
 @compiled
-def _add(bits: Bytes, hashed: np.uint64, worker: np.int64) -> int:
-    """Add a pair to a set (`skewkit.partitioners.budget.PairSet`); return 1 where it is new, else 0."""
+def _count(
+    bits: Bytes, hashed: np.uint64, worker: np.int64, counts: Floats, taken: Longs, which: int, size: float
+) -> bool:
+    """Add a pair to a set (`skewkit.partitioners.budget.PairSet`), and tell whether it is new."""
     at = hashed + np.uint64(worker + 1) * _GOLDEN
     at = (at ^ (at >> _30)) * _FIRST
     at = (at ^ (at >> _27)) * _SECOND
@@ -151,9 +153,11 @@ def _add(bits: Bytes, hashed: np.uint64, worker: np.int64) -> int:
     bit = np.uint8(1 << np.int64(place & np.uint64(7)))
     byte = np.int64(place >> np.uint64(3))
     if bits[byte] & bit:
-        return 0
+        return False
     bits[byte] |= bit
-    return 1
+    counts[which] += size / (size - taken[which])
+    taken[which] += 1
+    return True
 
 
 @compiled
@@ -209,11 +213,14 @@ def route_growing(
     routes: Ints,
     frugal: Ints,
     sets: tuple[Bytes, ...],
-    counts: Longs,
+    counts: Floats,
+    taken: Longs,
+    size: float,
     others: tuple[float, float],
     seconds: Bytes,
     lists: Lists,
     begin: int,
+    counted: bool,
     messages: int,
     places: Ints,
     recent: float,
@@ -239,7 +246,8 @@ def route_growing(
     """Route messages from number `begin` on; return where it stopped for want of room, `recent` and `peak` (`Slack`).
 
     `frugal` is where D-Choices sends them, `sets` are one's own pairs, those of D-Choices, keys, and keys seen again,
-    with `counts` in them (`Budget`).
+    of `size` bits, of which so many are `taken` by so many pairs as in `counts` (`Budget`). `counted` is whether it
+    stopped at this message before, so that the sets know it.
 
     A list has a cursor: all workers before it have more than `floors[row]`, and none has less. Loads only
     grow, so the next worker with just that load is the least loaded, and mostly near. Places count from `starts[row]`.
@@ -258,9 +266,9 @@ def route_growing(
     seen_often, doubt, soon, wide = sure
     much, level, spare, lag = lags
     to_slot = np.uint64(64)
-    size = seconds.size
-    while size > 1:
-        size >>= 1
+    left = seconds.size
+    while left > 1:
+        left >>= 1
         to_slot -= np.uint64(1)
     for i in range(begin, hashes.size):
         hashed, weight, low, total = hashes[i], weights[i], lows[i], totals[i]
@@ -270,15 +278,14 @@ def route_growing(
         before, highest = recent, peak
         recent += (seen - recent) * min(1.0, horizon / (messages + 1))
         peak = most if messages + 1 <= beginning else max(seen, peak * (1.0 - fading / (messages + 1)))
-        new = _add(theirs, hashed, np.int64(frugal[i]))
-        counts[1] += new
-        if new:
-            new = _add(known, hashed, np.int64(-1))
-            counts[2] += new
-        if most_others > 0.0 and not new:
-            counts[3] += _add(again, hashed, np.int64(-2))
-        beyond_own = 1.0 + most_others * max(0.0, 1.0 - (1.0 - counts[3] / counts[2]) / once)
-        share = beyond_own * (counts[0] - counts[2]) / max(1, counts[1] - counts[2])
+        if i > begin or not counted:
+            _count(theirs, hashed, np.int64(frugal[i]), counts, taken, 1, size)
+            new = _count(known, hashed, np.int64(-1), counts, taken, 2, size)
+            if most_others > 0.0 and not new:
+                _count(again, hashed, np.int64(-2), counts, taken, 3, size)
+        single = (counts[2] - counts[3]) / taken[2]
+        beyond_own = 1.0 + most_others * min(1.0, max(0.0, 1.0 - single / once))
+        share = beyond_own * (counts[0] - counts[2]) / max(1.0, counts[1] - counts[2])
         spent = _part(share, tight, gone)
         rising = _part(share, cheap, costly)
         unrest = max(_part(peak, quiet, wild), spent)
@@ -365,7 +372,7 @@ def route_growing(
             cursors[row], floors[row] = 0, -1.0
             worker = emptiest
         messages += 1
-        counts[0] += _add(own, hashed, worker)
+        _count(own, hashed, worker, counts, taken, 0, size)
         fills[worker] += weight * rates[worker]
         routes[i] = worker
     return hashes.size, recent, peak

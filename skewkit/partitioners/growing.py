@@ -97,9 +97,9 @@ class Growing(Sketched):
         seconds = np.frombuffer(further.seconds, np.uint8)
         sets = budget.own, budget.theirs, budget.keys, budget.again
         bits = tuple(np.frombuffer(each.bits, np.uint8) for each in sets)
-        counts = np.array([each.count for each in sets])
+        counts, taken = np.array([each.count for each in sets]), np.array([each.taken for each in sets])
         frugal = budget.routes(hashes, weights)
-        lists, done = self._lists.arrays(64, 8), 0
+        lists, done, counted = self._lists.arrays(64, 8), 0, False
         while True:
             done, slack.recent, slack.peak = route_growing(
                 hashes,
@@ -113,10 +113,13 @@ class Growing(Sketched):
                 frugal,
                 bits,
                 counts,
+                taken,
+                budget.own.size,
                 budget.others,
                 seconds,
                 lists,
                 done,
+                counted,
                 self.messages + done,
                 places,
                 slack.recent,
@@ -141,9 +144,9 @@ class Growing(Sketched):
             )
             if done == hashes.size:
                 break
-            lists = self._lists.arrays(2 * lists.keys.size, 2 * lists.rows.shape[1])
-        for each, count_now in zip(sets, counts.tolist(), strict=True):
-            each.count = count_now
+            lists, counted = self._lists.arrays(2 * lists.keys.size, 2 * lists.rows.shape[1]), True
+        for each, of_bits, of_pairs in zip(sets, taken.tolist(), counts.tolist(), strict=True):
+            each.taken, each.count = of_bits, of_pairs
         if not self._alike:
             np.add.at(self._load_view(), routes, weights)
         self.messages += hashes.size

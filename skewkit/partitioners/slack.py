@@ -76,9 +76,9 @@ class Slack:
     what is beyond two messages half as much again: up to two messages whatever has been spent of the further pairs of
     D-Choices (`Budget`), and what is beyond in proportion to what is spent, from 85 % of them (0) to 95 % (1).
 
-    With several sources what each allows itself adds up, and no source sees how many pairs all of them have. So light
-    keys get at least 0.15 of what is beyond. With two to eight the average is that of the last eighth, and the rungs
-    are lower, and 0.3 messages free,
+    With several sources what each allows itself adds up, and no source sees how many pairs all of them have. So
+    light keys get at least 0.15 of what is beyond, while further pairs are not few. With two to eight the average
+    is that of the last eighth, and the rungs are lower, and 0.3 messages free,
 
     * while the stream is calm. It is when W-Choices was within 4 messages of the mean since the first 200 messages per
       worker (100,000 of all sources, if that is less), where a peak counts a quarter when twice as many messages have

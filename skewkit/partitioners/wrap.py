@@ -76,8 +76,8 @@ class WrapAround(Growing):
     * They share a key's workers. The second is the second candidate, and the worker that joins a list is not the least
       loaded, which is another one at every source, but the first of the key's further candidates that has less than
       the mean, if any (8 are looked at, and 3 more for each that the list has beyond two).
-    * They give second workers to the same light keys: the 1.5 (0) of some is two messages less (1.5 while calm), that
-      of some as much more, and the others are in between, by the hash of the key.
+    * They give second workers to the same light keys: the 1.5 (0) of some is two messages less (1.5 while calm or
+      pairs are few), that of some as much more, and the others are in between, by the hash of the key.
     * Of workers with equal loads each source takes another, where the slack is small, so that what they leave uneven
       does not add up.
 

@@ -241,6 +241,23 @@ def test_capacities_given_and_learned_too(stream, amounts, capacities, fitted, c
     assert state(one) == state(fast) == state(mixed)
 
 
+@some
+@given(st.integers(0, 10_000), st.sampled_from([1, 2, 5, 9]), st.sampled_from([4, 10, 50]), st.booleans())
+def test_sources_too(seed, sources, workers, new):
+    """Many lists, so that the loop stops for want of room; what is counted there must not be counted again."""
+    rng = np.random.default_rng(seed)
+    stream = rng.permutation(np.concatenate([np.arange(400), rng.integers(0, 400, 600 if new else 2_000)]))
+    amounts = np.where(rng.random(stream.size) < 0.05, 20.0, 1.0)
+    plain, fast = (PARTITIONERS["wrap"](workers=workers).as_source(0, sources) for _ in range(2))
+    one_by_one = [plain.route(*message) for message in zip(stream.tolist(), amounts.tolist(), strict=True)]
+    routes = np.empty(stream.size, dtype=np.int32)
+    fast._run_compiled(hash_keys(stream, 0), amounts, routes)
+    assert routes.tolist() == one_by_one
+    for name in ("own", "theirs", "keys", "again"):
+        ours, theirs = (getattr(p._budget, name) for p in (plain, fast))
+        assert (ours.count, ours.taken, ours.bits) == (theirs.count, theirs.taken, theirs.bits)
+
+
 @every_scheme
 def test_arrays_of_any_layout(name):
     stream = np.repeat(streams.zipf(500, 50, 1.0), 2)

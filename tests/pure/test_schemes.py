@@ -469,6 +469,25 @@ def test_the_budget_of_wrap_compares_what_is_beyond_one_pair_per_key():
     assert budget.own.count / budget.theirs.count > budget.share + 0.1
 
 
+@pytest.mark.parametrize("sources", [1, 5])
+def test_the_budget_of_wrap_knows_pairs_whose_bits_are_taken(sources):
+    """Of a million messages 70 % have a key of their own: as many bits as a quarter of the set."""
+    rng = np.random.default_rng(4)
+    often = streams.zipf(300_000, 10_000, 1.0, seed=2)
+    stream = rng.permutation(np.concatenate([often, np.arange(10_000, 710_000)]))
+    p = PARTITIONERS["wrap"](workers=100).as_source(0, sources)
+    d = PARTITIONERS["d_choices"](workers=100)
+    known, times = np.unique(stream, return_counts=True)
+    ours, theirs = (np.unique(stream * 100 + routes).size for routes in (p.route_many(stream), d.route_many(stream)))
+    budget = p._budget
+    assert [budget.own.count, budget.theirs.count] == pytest.approx([ours, theirs], rel=2e-3)
+    assert budget.keys.count == pytest.approx(known.size, rel=2e-3)
+    assert budget.share == pytest.approx((ours - known.size) / (theirs - known.size), abs=0.1)
+    if sources > 1:
+        single = (budget.keys.count - budget.again.count) / budget.keys.taken
+        assert single == pytest.approx((times == 1).mean(), abs=0.01)
+
+
 @pytest.mark.parametrize(("times", "more"), [(1, 1.0), (8, 1.0 + 0.35 * 0.8)])
 def test_the_budget_of_some_sources_foresees_what_others_add_to_keys_that_are_seen_often(times, more):
     one, some = (Budget(workers=10, seed=0, theta=0.02, capacity=100, sources=s) for s in (1, 5))
