@@ -134,8 +134,8 @@ class Slack:
         self.recent += (seen - self.recent) * min(1.0, horizon / messages)
         self.peak = most if messages <= beginning else max(seen, self.peak * (1.0 - fading / messages))
         spent = _part(share, tight, gone)
-        rule = between(self.early, self.rule, _part(share, cheap, costly))
-        rule = between(self.calm, rule, max(_part(self.peak, quiet, wild), spent))
+        rule = _between(self.early, self.rule, _part(share, cheap, costly))
+        rule = _between(self.calm, rule, max(_part(self.peak, quiet, wild), spent))
         wanted = max(self.recent, steep * self.recent - off)
         beyond = max(0.0, wanted - rule.free)
         slack = min(wanted, rule.free) + beyond * spent
@@ -143,7 +143,7 @@ class Slack:
         return Rungs(rule.heavy + slack, rule.light + easy, rule.alone + easy, rule.spread, slack)
 
 
-def between(one: Rule, other: Rule, part: float) -> Rule:
+def _between(one: Rule, other: Rule, part: float) -> Rule:
     """Return the rule that is such a part of the way from one to the other."""
     return Rule(*(low + (high - low) * part for low, high in zip(one, other, strict=True)))
 
