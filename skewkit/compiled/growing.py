@@ -15,6 +15,7 @@ Longs = npt.NDArray[np.int64]
 Bytes = npt.NDArray[np.uint8]
 Six = tuple[float, ...]  # of six numbers
 Four = tuple[float, ...]
+Three = tuple[float, float, float]
 
 _FIRST = np.uint64(0xBF58_476D_1CE4_E5B9)
 _SECOND = np.uint64(0x94D0_49BB_1331_11EB)
@@ -225,6 +226,8 @@ def route_growing(
     places: Ints,
     recent: float,
     peak: float,
+    filling: float,
+    even: Three,
     law: Four,
     peaks: Four,
     shares: Four,
@@ -242,8 +245,10 @@ def route_growing(
     tries: int,
     tried: int,
     place_of_source: int,
-) -> tuple[int, float, float]:
-    """Route messages from number `begin` on; return where it stopped for want of room, `recent` and `peak` (`Slack`).
+) -> tuple[int, float, float, float]:
+    """Route messages from number `begin` on; return where it stopped for want of room.
+
+    Returns that place, and `recent`, `peak` and `filling` of `Slack`.
 
     `frugal` is where D-Choices sends them, `sets` are one's own pairs, those of D-Choices, keys, and keys seen again,
     of `size` bits, of which so many are `taken` by so many pairs as in `counts` (`Budget`). `counted` is whether it
@@ -275,7 +280,7 @@ def route_growing(
         mean, unit = total / workers, total / (messages + 1)
         above = tops[i] - mean
         seen = min(above / unit, most) if unit > 0.0 else 0.0
-        before, highest = recent, peak
+        before = recent, peak, filling
         recent += (seen - recent) * min(1.0, horizon / (messages + 1))
         peak = most if messages + 1 <= beginning else max(seen, peak * (1.0 - fading / (messages + 1)))
         if i > begin or not counted:
@@ -304,6 +309,8 @@ def route_growing(
             (low >= seen_often * unit and low - doubt * np.sqrt(low) * np.sqrt(unit) >= theta * total)
             or (low >= soon * unit and low * workers >= wide * total)
         )
+        filling += ((1.0 if heavy else 0.0) - filling) * min(1.0, horizon / (messages + 1))
+        both = even[2] * (1.0 - _part(filling, even[0], even[1]))
         at = hashed & mask
         row = np.int64(slots[at])
         while row >= 0 and keys[row] != hashed:
@@ -318,6 +325,8 @@ def route_growing(
             limit = max((of_light + easy) * unit, above, epsilon * total)
             lateness = (np.float64(hashed & np.uint64(1023)) + 0.5) / 1024.0 - 0.5
             room = max(((alone + easy) + spread * lateness) * unit, above, epsilon * total)
+            if lateness + 0.5 < both and epsilon == 0.0:
+                room = -np.inf
         if row >= 0:
             length = lengths[row]
             start = place_of_source % length if slack < apart else 0
@@ -353,7 +362,7 @@ def route_growing(
         if emptiest >= 0 and fills[emptiest] < fills[worker]:
             if row < 0:
                 if lists.used[0] == keys.size or width < 3:
-                    return i, before, highest
+                    return i, *before
                 row = np.int64(lists.used[0])
                 lists.used[0] += 1
                 slots[at] = row
@@ -366,7 +375,7 @@ def route_growing(
                         rows[row, 1] = second
                         lengths[row] = 2
             elif lengths[row] == width:
-                return i, before, highest
+                return i, *before
             rows[row, lengths[row]] = emptiest
             lengths[row] += 1
             cursors[row], floors[row] = 0, -1.0
@@ -375,4 +384,4 @@ def route_growing(
         _count(own, hashed, worker, counts, taken, 0, size)
         fills[worker] += weight * rates[worker]
         routes[i] = worker
-    return hashes.size, recent, peak
+    return hashes.size, recent, peak, filling

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterable, Sequence
+from math import inf
 from typing import Any
 
 import numpy as np
@@ -101,7 +102,7 @@ class Growing(Sketched):
         frugal = budget.routes(hashes, weights)
         lists, done, counted = self._lists.arrays(64, 8), 0, False
         while True:
-            done, slack.recent, slack.peak = route_growing(
+            done, slack.recent, slack.peak, slack.filling = route_growing(
                 hashes,
                 weights,
                 lows,
@@ -124,6 +125,8 @@ class Growing(Sketched):
                 places,
                 slack.recent,
                 slack.peak,
+                slack.filling,
+                slack.even,
                 slack.law,
                 slack.peaks,
                 slack.shares,
@@ -166,15 +169,17 @@ class Growing(Sketched):
             head = low >= theta * total > 0.0
             above = self._yardstick.count(first, second, weight, head) - mean
             budget.count(hashed, weight)
-            rungs = slack.allowed(above, unit, self.messages, budget.share)
-            mean += self._shift
             heavy = head and is_heavy(low, total, unit, theta, n)
+            rungs = slack.allowed(above, unit, self.messages, budget.share, heavy)
+            mean += self._shift
             if heavy:
                 limit = room = max(rungs.heavy * unit, _NEAR * above)
             else:
                 limit = max(rungs.light * unit, above, self.epsilon * total)
-                room = rungs.alone + rungs.spread * lateness(hashed)
-                room = max(room * unit, above, self.epsilon * total)
+                late = lateness(hashed)
+                room = max((rungs.alone + rungs.spread * late) * unit, above, self.epsilon * total)
+                if late + 0.5 < rungs.both and self.epsilon == 0.0:
+                    room = -inf
             own = lists.get(hashed)
             if own is not None:
                 start = self._place % len(own) if rungs.slack < APART else 0

@@ -36,7 +36,8 @@ class Rungs(NamedTuple):
     """Messages above the mean up to which a worker is not full for a key, now.
 
     That is for heavy keys, for light keys, for light keys with one worker, and how far the latter are apart by their
-    `lateness`. `slack` is what heavy keys have of it for what W-Choices was lately.
+    `lateness`. `slack` is what heavy keys have of it for what W-Choices was lately. `both` is the part of the light
+    keys that take the less loaded of two candidates whatever their loads: those whose `lateness` is below both - 1/2.
     """
 
     heavy: float
@@ -44,6 +45,7 @@ class Rungs(NamedTuple):
     alone: float
     spread: float
     slack: float
+    both: float
 
 
 _ONE = Rule(1.25, 4.5, 1.5, 0.0, free=2.0, least=0.0)
@@ -51,6 +53,9 @@ _SOME = Rule(1.5, 6.0, 1.5, 4.0, free=2.0, least=0.15)  # two to eight sources: 
 _CALM = Rule(0.75, 5.0, 1.0, 3.0, free=0.3, least=0.15)  # the same where the stream is calm
 _EARLY = Rule(0.25, 2.5, 0.0, 3.0, free=0.3, least=0.0)  # the same where it is not, but further pairs are cheap
 _MANY = Rule(0.5, 5.0, 0.0, 4.0, free=1.0, least=0.15)  # what each allows itself adds up
+_UNSPENT = Rule(0.5, 2.5, 0.0, 4.0, free=1.0, least=0.0)  # the same as long as nothing is spent
+# Part of messages with heavy keys up to which light keys have two candidates, from which on none, and how many at most.
+_BOTH_ONE, _BOTH_SOME, _BOTH_MANY = (0.0, 1.0, 0.0), (0.05, 0.25, 0.98), (0.2, 0.5, 1.0)
 FEW = 8  # sources, up to which one sees enough to tell what the others do
 _LATELY, _NEARLY = 4.0, 8.0  # the average is mostly that of the last quarter of the stream; eighth with some sources
 
@@ -86,7 +91,13 @@ class Slack:
       half of it), nor where all is spent, and what is between is between. Pairs once made stay: so a source waits
       first, and a burst is remembered.
     * and lower still where it is not, or nobody knows, as long as one has at most 40 % of the further pairs of
-      D-Choices; from 70 % on no more.
+      D-Choices; from 70 % on no more. (With more than eight sources the rung for light keys is lower up to 85 %.)
+
+    Light keys that have one worker until it is full leave loads uneven in the same way at every source. Heavy keys fill
+    that up. Where these have few messages, nothing does, and so light keys take the less loaded of two candidates from
+    the beginning, as in W-Choices, with two to eight sources 98 % of them (by `lateness`, so the same keys at every
+    source) as long as heavy keys have at most 5 % of the messages, and none from a quarter on; with more sources all up
+    to 20 %, and none from half on. That is the (1 + beta)-choice process of Peres, Talwar and Wieder (2010), by keys.
 
     * Slack is between 0 and 29, for light keys no less than for heavy ones; with one source, at most 2 where nothing
       is spent.
@@ -96,29 +107,31 @@ class Slack:
         sources: number of sources of the stream.
 
     >>> slack = Slack(workers=100)
-    >>> [slack.allowed(above, unit=1.0, messages=1, share=1.0).slack for above in (0.5, 2.0, 900.0)]
+    >>> [slack.allowed(above, unit=1.0, messages=1, share=1.0, heavy=True).slack for above in (0.5, 2.0, 900.0)]
     [0.5, 2.0, 29.0]
-    >>> slack.allowed(900.0, unit=1.0, messages=1, share=0.8)
-    Rungs(heavy=3.25, light=6.5, alone=3.5, spread=0.0, slack=2.0)
-    >>> Slack(workers=100, sources=5).allowed(1.0, unit=1.0, messages=1, share=0.8)
-    Rungs(heavy=2.5, light=7.0, alone=2.5, spread=4.0, slack=1.0)
-    >>> Slack(workers=100, sources=5).allowed(0.2, unit=1.0, messages=1, share=0.4)
-    Rungs(heavy=0.45, light=2.7, alone=0.2, spread=3.0, slack=0.2)
+    >>> slack.allowed(900.0, unit=1.0, messages=1, share=0.8, heavy=False)
+    Rungs(heavy=3.25, light=6.5, alone=3.5, spread=0.0, slack=2.0, both=0.0)
+    >>> Slack(workers=100, sources=5).allowed(1.0, unit=1.0, messages=1, share=0.8, heavy=True)
+    Rungs(heavy=2.5, light=7.0, alone=2.5, spread=4.0, slack=1.0, both=0.0)
+    >>> Slack(workers=100, sources=5).allowed(0.2, unit=1.0, messages=1, share=0.4, heavy=False)
+    Rungs(heavy=0.45, light=2.7, alone=0.2, spread=3.0, slack=0.2, both=0.98)
     """
 
     def __init__(self, workers: int, sources: int = 1) -> None:
-        some = 1 < sources <= FEW
+        some, many = 1 < sources <= FEW, sources > FEW
         most = min(_MOST, _WIDE / workers, _SHARED / sources)
-        self.rule = _ONE if sources == 1 else _SOME if some else _MANY
-        self.calm, self.early = (_CALM, _EARLY) if some else (self.rule, self.rule)
+        self.rule = _SOME if some else _MANY if many else _ONE
+        self.calm, self.early = (_CALM, _EARLY) if some else (_UNSPENT, _UNSPENT) if many else (_ONE, _ONE)
+        self.even = _BOTH_SOME if some else _BOTH_MANY if many else _BOTH_ONE
         self.law = _NEARLY if some else _LATELY, most, _STEEP, _OFF
         wild = min(_WILD, most)
         self.peaks = min(_BEGINNING * workers, _OF_ALL / sources), _FADING, min(_QUIET, wild / 2.0), wild
-        self.shares = _CHEAP, _COSTLY, _TIGHT, _GONE
+        self.shares = *((_TIGHT, _GONE) if many else (_CHEAP, _COSTLY)), _TIGHT, _GONE
         self.recent = 0.0  # messages that W-Choices was above the mean, on average
         self.peak = most  # the same, at most
+        self.filling = 0.0  # part of messages that had a heavy key
 
-    def allowed(self, above: float, unit: float, messages: int, share: float) -> Rungs:
+    def allowed(self, above: float, unit: float, messages: int, share: float, heavy: bool) -> Rungs:
         """Take notice of W-Choices' greatest load above the mean; return what is allowed now.
 
         Args:
@@ -126,6 +139,7 @@ class Slack:
             unit: average weight of a message.
             messages: number of messages so far, this one among them.
             share: one's own further pairs over those of D-Choices.
+            heavy: whether the message has a heavy key.
         """
         horizon, most, steep, off = self.law
         beginning, fading, quiet, wild = self.peaks
@@ -133,6 +147,8 @@ class Slack:
         seen = min(above / unit, most) if unit > 0.0 else 0.0
         self.recent += (seen - self.recent) * min(1.0, horizon / messages)
         self.peak = most if messages <= beginning else max(seen, self.peak * (1.0 - fading / messages))
+        self.filling += (float(heavy) - self.filling) * min(1.0, horizon / messages)
+        few, most_heavy, both = self.even
         spent = _part(share, tight, gone)
         rule = _between(self.early, self.rule, _part(share, cheap, costly))
         rule = _between(self.calm, rule, max(_part(self.peak, quiet, wild), spent))
@@ -140,7 +156,8 @@ class Slack:
         beyond = max(0.0, wanted - rule.free)
         slack = min(wanted, rule.free) + beyond * spent
         easy = min(wanted, rule.free) + beyond * max(spent, rule.least)
-        return Rungs(rule.heavy + slack, rule.light + easy, rule.alone + easy, rule.spread, slack)
+        both *= 1.0 - _part(self.filling, few, most_heavy)
+        return Rungs(rule.heavy + slack, rule.light + easy, rule.alone + easy, rule.spread, slack, both)
 
 
 def _between(one: Rule, other: Rule, part: float) -> Rule:

@@ -71,8 +71,12 @@ class WrapAround(Growing):
 
     * What each allows itself adds up at the workers. The numbers of the table are 1.5, 1.5 and 6, and 0.75, 1 and 5
       while the stream is calm (`Slack`); down to 0.25, 0 and 2.5 while nobody knows whether it is, or it is not, and
-      further pairs are few; with more than eight sources 0.5, 0 and 5. Of the slack 2 messages are free, 0.3 while calm
-      or pairs are few (1 with more than eight), and light keys have at least 0.15 of the rest (0 while pairs are few).
+      further pairs are few; with more than eight sources 0.5, 0 and 5, or 2.5 while pairs are few. Of the slack 2
+      messages are free, 0.3 while calm or pairs are few (1 with more than eight), and light keys have at least 0.15 of
+      the rest (0 while pairs are few).
+    * Where heavy keys have few of the messages, nearly all light keys take the less loaded of their first two
+      candidates from the beginning, as in W-Choices and D-Choices (`Slack`; not with an `epsilon`): what the first
+      candidates alone leave uneven is the same at every source, and adds up.
     * They share a key's workers. The second is the second candidate, and the worker that joins a list is not the least
       loaded, which is another one at every source, but the first of the key's further candidates that has less than
       the mean, if any (8 are looked at, and 3 more for each that the list has beyond two).

@@ -429,29 +429,78 @@ def test_wrap_routes_heavy_messages_as_light_ones(bulk):
 
 def test_some_sources_wait_for_a_calm_stream_and_remember_a_burst():
     slack = Slack(workers=10, sources=5)
-    found = [slack.allowed(1.0, 1.0, messages, share=0.8) for messages in range(1, 8_001)]
+    found = [slack.allowed(1.0, 1.0, messages, share=0.8, heavy=True) for messages in range(1, 8_001)]
     # Nobody knows before 200 messages per worker. Then, of the 0.7 beyond what is free, light keys have 0.15.
-    assert found[1_999] == pytest.approx((1.5 + 1.0, 6.0 + 1.0, 1.5 + 1.0, 4.0, 1.0))
-    assert found[-1] == pytest.approx((0.75 + 0.3, 5.0 + 0.405, 1.0 + 0.405, 3.0, 0.3))
-    assert slack.allowed(1.0, 1.0, 8_001, share=1.0).spread == 4.0  # no pairs are left
-    assert slack.allowed(900.0, 1.0, 8_002, share=0.8).spread == 4.0
+    assert found[1_999] == pytest.approx((1.5 + 1.0, 6.0 + 1.0, 1.5 + 1.0, 4.0, 1.0, 0.0))
+    assert found[-1] == pytest.approx((0.75 + 0.3, 5.0 + 0.405, 1.0 + 0.405, 3.0, 0.3, 0.0))
+    assert slack.allowed(1.0, 1.0, 8_001, share=1.0, heavy=True).spread == 4.0  # no pairs are left
+    assert slack.allowed(900.0, 1.0, 8_002, share=0.8, heavy=True).spread == 4.0
     for messages in range(8_003, 16_005):
-        slack.allowed(1.0, 1.0, messages, share=0.8)
+        slack.allowed(1.0, 1.0, messages, share=0.8, heavy=True)
     assert slack.peak == pytest.approx(20.0 / 4, rel=1e-2)  # a quarter when twice as many have come
     assert Slack(workers=10).calm == Slack(workers=10).rule
     many = Slack(workers=1000, sources=5)
-    rungs = [many.allowed(1.0, 1.0, messages, share=0.8) for messages in range(1, 40_001)]
+    rungs = [many.allowed(1.0, 1.0, messages, share=0.8, heavy=True) for messages in range(1, 40_001)]
     assert rungs[19_999].spread == 4.0  # the first 100,000 of all sources
     assert rungs[-1].spread == 3.0
 
 
 def test_some_sources_are_level_early_where_further_pairs_are_cheap():
     slack = Slack(workers=10, sources=5)
-    cheap, between, costly = (slack.allowed(1.0, 1.0, 1, share) for share in (0.4, 0.55, 0.7))
-    assert cheap == pytest.approx((0.25 + 0.3, 2.5 + 0.3, 0.3, 3.0, 0.3))  # and none of the 0.7 beyond for light keys
-    assert costly == pytest.approx((1.5 + 1.0, 6.0 + 1.0, 1.5 + 1.0, 4.0, 1.0))
-    assert all(low < middle <= high for low, middle, high in zip(cheap, between, costly, strict=True))
+    cheap, between, costly = (slack.allowed(1.0, 1.0, 1, share, True) for share in (0.4, 0.55, 0.7))
+    # Of the 0.7 beyond what is free light keys have none.
+    assert cheap == pytest.approx((0.25 + 0.3, 2.5 + 0.3, 0.3, 3.0, 0.3, 0.0))
+    assert costly == pytest.approx((1.5 + 1.0, 6.0 + 1.0, 1.5 + 1.0, 4.0, 1.0, 0.0))
+    assert all(low < middle <= high for low, middle, high in [*zip(cheap, between, costly, strict=True)][:5])
     assert Slack(workers=10).early == Slack(workers=10).rule
+
+
+@pytest.mark.parametrize(
+    ("sources", "expected"),
+    [(1, [0.0] * 5), (5, [0.98, 0.98, 0.49, 0.0, 0.0]), (48, [1.0, 1.0, 1.0, 0.8333, 0.5])],
+)
+def test_light_keys_have_two_candidates_where_heavy_ones_have_few_messages(sources, expected):
+    found = []
+    for part in (0.0, 0.05, 0.15, 0.25, 0.35):
+        slack = Slack(workers=10, sources=sources)
+        slack.filling = part
+        rungs = slack.allowed(1.0, 1.0, 10**9, share=0.5, heavy=False)
+        found.append(rungs.both)
+    assert found == pytest.approx(expected, abs=1e-4)
+    slack = Slack(workers=10, sources=sources)
+    for message in range(1, 2_001):
+        slack.allowed(1.0, 1.0, message, share=0.5, heavy=message % 4 == 0)
+    assert slack.filling == pytest.approx(0.25, abs=0.01)
+
+
+EVEN = {
+    "z = 0.4, 5 sources": (streams.zipf(20_000, 10_000, 0.4, seed=1), 20, 5),
+    "even keys, 20 sources": (streams.uniform(200_000, 5_000, seed=1), 50, 20),
+}
+
+
+@pytest.mark.parametrize("case", EVEN)
+def test_several_sources_are_level_where_no_key_is_heavy(case):
+    """What light keys leave uneven is the same at every source, so that it would add up."""
+    stream, workers, sources = EVEN[case]
+    ours, w, d = (
+        [replay(stream, scheme, workers=workers, sources=sources, seed=seed) for seed in range(3)]
+        for scheme in ("wrap", "w_choices", "d_choices")
+    )
+    for measured, level, frugal in zip(ours, w, d, strict=True):
+        assert measured.imbalance <= level.imbalance + 2.0 / stream.size
+        assert measured.pairs <= frugal.pairs
+
+
+def test_an_epsilon_saves_pairs_of_several_sources_too():
+    """Keys that would take the less loaded of two candidates from the beginning keep to one as long as tolerated."""
+    stream = streams.uniform(50_000, 5_000, seed=1)
+    pairs = [
+        replay(stream, PARTITIONERS["wrap"](workers=20, epsilon=epsilon), workers=20, sources=5).pairs
+        for epsilon in (0.0, 0.01)
+    ]
+    assert pairs[0] > 9_000
+    assert pairs[1] < 6_000
 
 
 def test_the_budget_of_wrap_compares_what_is_beyond_one_pair_per_key():
