@@ -227,7 +227,7 @@ def route_growing(
     recent: float,
     peak: float,
     filling: float,
-    even: Three,
+    both_by: Three,
     law: Four,
     peaks: Four,
     shares: Four,
@@ -246,9 +246,9 @@ def route_growing(
     tried: int,
     place_of_source: int,
 ) -> tuple[int, float, float, float]:
-    """Route messages from number `begin` on; return where it stopped for want of room.
+    """Route messages from number `begin` on; return where it stopped, and `recent`, `peak`, `filling` (`Slack`).
 
-    Returns that place, and `recent`, `peak` and `filling` of `Slack`.
+    It stops where there is no room for a list, or at the end.
 
     `frugal` is where D-Choices sends them, `sets` are one's own pairs, those of D-Choices, keys, and keys seen again,
     of `size` bits, of which so many are `taken` by so many pairs as in `counts` (`Budget`). `counted` is whether it
@@ -268,6 +268,7 @@ def route_growing(
     horizon, most, steep, off = law
     beginning, fading, quiet, wild = peaks
     cheap, costly, tight, gone = shares
+    up_to, none_from, most_both = both_by
     seen_often, doubt, soon, wide = sure
     much, level, spare, lag = lags
     to_slot = np.uint64(64)
@@ -309,8 +310,9 @@ def route_growing(
             (low >= seen_often * unit and low - doubt * np.sqrt(low) * np.sqrt(unit) >= theta * total)
             or (low >= soon * unit and low * workers >= wide * total)
         )
-        filling += ((1.0 if heavy else 0.0) - filling) * min(1.0, horizon / (messages + 1))
-        both = even[2] * (1.0 - _part(filling, even[0], even[1]))
+        part = weight / total if total > 0.0 else 0.0
+        filling += ((1.0 if heavy else 0.0) - filling) * min(1.0, horizon * part)
+        both = most_both * (1.0 - _part(filling, up_to, none_from))
         at = hashed & mask
         row = np.int64(slots[at])
         while row >= 0 and keys[row] != hashed:

@@ -126,7 +126,7 @@ class Growing(Sketched):
                 slack.recent,
                 slack.peak,
                 slack.filling,
-                slack.even,
+                slack.both_by,
                 slack.law,
                 slack.peaks,
                 slack.shares,
@@ -170,7 +170,8 @@ class Growing(Sketched):
             above = self._yardstick.count(first, second, weight, head) - mean
             budget.count(hashed, weight)
             heavy = head and is_heavy(low, total, unit, theta, n)
-            rungs = slack.allowed(above, unit, self.messages, budget.share, heavy)
+            part = weight / total if total > 0.0 else 0.0
+            rungs = slack.allowed(above, unit, self.messages, budget.share, heavy, part)
             mean += self._shift
             if heavy:
                 limit = room = max(rungs.heavy * unit, _NEAR * above)

@@ -32,6 +32,17 @@ class Rule(NamedTuple):
     least: float
 
 
+class Both(NamedTuple):
+    """Part of the load with heavy keys up to which light keys have both candidates, from which on none, and how many.
+
+    `most` is the part of the light keys that have both up to `up_to`; in between fewer have.
+    """
+
+    up_to: float
+    none_from: float
+    most: float
+
+
 class Rungs(NamedTuple):
     """Messages above the mean up to which a worker is not full for a key, now.
 
@@ -52,10 +63,9 @@ _ONE = Rule(1.25, 4.5, 1.5, 0.0, free=2.0, least=0.0)
 _SOME = Rule(1.5, 6.0, 1.5, 4.0, free=2.0, least=0.15)  # two to eight sources: each sees few messages of a light key
 _CALM = Rule(0.75, 5.0, 1.0, 3.0, free=0.3, least=0.15)  # the same where the stream is calm
 _EARLY = Rule(0.25, 2.5, 0.0, 3.0, free=0.3, least=0.0)  # the same where it is not, but further pairs are cheap
-_MANY = Rule(0.5, 5.0, 0.0, 4.0, free=1.0, least=0.15)  # what each allows itself adds up
+_MANY = Rule(0.5, 5.0, 0.0, 4.0, free=1.0, least=0.0)  # what each allows itself adds up
 _UNSPENT = Rule(0.5, 2.5, 0.0, 4.0, free=1.0, least=0.0)  # the same as long as nothing is spent
-# Part of messages with heavy keys up to which light keys have two candidates, from which on none, and how many at most.
-_BOTH_ONE, _BOTH_SOME, _BOTH_MANY = (0.0, 1.0, 0.0), (0.05, 0.25, 0.98), (0.2, 0.5, 1.0)
+_BOTH_ONE, _BOTH_SOME, _BOTH_MANY = Both(0.0, 1.0, 0.0), Both(0.05, 0.25, 0.98), Both(0.2, 0.5, 1.0)
 FEW = 8  # sources, up to which one sees enough to tell what the others do
 _LATELY, _NEARLY = 4.0, 8.0  # the average is mostly that of the last quarter of the stream; eighth with some sources
 
@@ -81,9 +91,10 @@ class Slack:
     what is beyond two messages half as much again: up to two messages whatever has been spent of the further pairs of
     D-Choices (`Budget`), and what is beyond in proportion to what is spent, from 85 % of them (0) to 95 % (1).
 
-    With several sources what each allows itself adds up, and no source sees how many pairs all of them have. So
-    light keys get at least 0.15 of what is beyond, while further pairs are not few. With two to eight the average
-    is that of the last eighth, and the rungs are lower, and 0.3 messages free,
+    With several sources what each allows itself adds up, and no source sees how many pairs all of them have. With more
+    than eight the rung for light keys is lower as long as nothing is spent. With two to eight light keys get at least
+    0.15 of what is beyond, while further pairs are not few, the average is that of the last eighth, and the rungs are
+    lower, and 0.3 messages free,
 
     * while the stream is calm. It is when W-Choices was within 4 messages of the mean since the first 200 messages per
       worker (100,000 of all sources, if that is less), where a peak counts a quarter when twice as many messages have
@@ -91,13 +102,14 @@ class Slack:
       half of it), nor where all is spent, and what is between is between. Pairs once made stay: so a source waits
       first, and a burst is remembered.
     * and lower still where it is not, or nobody knows, as long as one has at most 40 % of the further pairs of
-      D-Choices; from 70 % on no more. (With more than eight sources the rung for light keys is lower up to 85 %.)
+      D-Choices; from 70 % on no more.
 
     Light keys that have one worker until it is full leave loads uneven in the same way at every source. Heavy keys fill
-    that up. Where these have few messages, nothing does, and so light keys take the less loaded of two candidates from
-    the beginning, as in W-Choices, with two to eight sources 98 % of them (by `lateness`, so the same keys at every
-    source) as long as heavy keys have at most 5 % of the messages, and none from a quarter on; with more sources all up
-    to 20 %, and none from half on. That is the (1 + beta)-choice process of Peres, Talwar and Wieder (2010), by keys.
+    that up. Where these have little of the load, nothing does, and so light keys take the less loaded of two candidates
+    from the beginning, as in W-Choices: with two to eight sources 98 % of them as long as heavy keys have at most 5 %
+    of the load, and none from a quarter on; with more sources all up to 20 %, and none from half on. Those are nearly
+    the same keys at every source, by `lateness`, and a key keeps the second worker it got. That is the (1 +
+    beta)-choice process of Peres, Talwar and Wieder (2010), by keys.
 
     * Slack is between 0 and 29, for light keys no less than for heavy ones; with one source, at most 2 where nothing
       is spent.
@@ -122,16 +134,18 @@ class Slack:
         most = min(_MOST, _WIDE / workers, _SHARED / sources)
         self.rule = _SOME if some else _MANY if many else _ONE
         self.calm, self.early = (_CALM, _EARLY) if some else (_UNSPENT, _UNSPENT) if many else (_ONE, _ONE)
-        self.even = _BOTH_SOME if some else _BOTH_MANY if many else _BOTH_ONE
+        self.both_by = _BOTH_SOME if some else _BOTH_MANY if many else _BOTH_ONE
         self.law = _NEARLY if some else _LATELY, most, _STEEP, _OFF
         wild = min(_WILD, most)
         self.peaks = min(_BEGINNING * workers, _OF_ALL / sources), _FADING, min(_QUIET, wild / 2.0), wild
         self.shares = *((_TIGHT, _GONE) if many else (_CHEAP, _COSTLY)), _TIGHT, _GONE
         self.recent = 0.0  # messages that W-Choices was above the mean, on average
         self.peak = most  # the same, at most
-        self.filling = 0.0  # part of messages that had a heavy key
+        self.filling = 0.0  # part of the load that heavy keys have, of late
 
-    def allowed(self, above: float, unit: float, messages: int, share: float, heavy: bool) -> Rungs:
+    def allowed(
+        self, above: float, unit: float, messages: int, share: float, heavy: bool, part: float | None = None
+    ) -> Rungs:
         """Take notice of W-Choices' greatest load above the mean; return what is allowed now.
 
         Args:
@@ -140,6 +154,7 @@ class Slack:
             messages: number of messages so far, this one among them.
             share: one's own further pairs over those of D-Choices.
             heavy: whether the message has a heavy key.
+            part: its weight over that of all messages so far; 1 / messages by default.
         """
         horizon, most, steep, off = self.law
         beginning, fading, quiet, wild = self.peaks
@@ -147,8 +162,10 @@ class Slack:
         seen = min(above / unit, most) if unit > 0.0 else 0.0
         self.recent += (seen - self.recent) * min(1.0, horizon / messages)
         self.peak = most if messages <= beginning else max(seen, self.peak * (1.0 - fading / messages))
-        self.filling += (float(heavy) - self.filling) * min(1.0, horizon / messages)
-        few, most_heavy, both = self.even
+        part = 1.0 / messages if part is None else part
+        self.filling += (float(heavy) - self.filling) * min(1.0, horizon * part)
+        up_to, none_from, most_both = self.both_by
+        both = most_both * (1.0 - _part(self.filling, up_to, none_from))
         spent = _part(share, tight, gone)
         rule = _between(self.early, self.rule, _part(share, cheap, costly))
         rule = _between(self.calm, rule, max(_part(self.peak, quiet, wild), spent))
@@ -156,7 +173,6 @@ class Slack:
         beyond = max(0.0, wanted - rule.free)
         slack = min(wanted, rule.free) + beyond * spent
         easy = min(wanted, rule.free) + beyond * max(spent, rule.least)
-        both *= 1.0 - _part(self.filling, few, most_heavy)
         return Rungs(rule.heavy + slack, rule.light + easy, rule.alone + easy, rule.spread, slack, both)
 
 

@@ -37,11 +37,11 @@ class WrapAround(Growing):
       mean, whatever the skew; with whole weights, 1,000 per worker or more, sent in messages of weight 1, below
       the mean plus one (both with one source; each further one adds what chance sends it of the cut keys).
 
-    **Not fitted**, the rule is applied to the loads as they are. A key has its first candidate alone until that is
-    full; then it has a second worker, the least loaded of its next four candidates (none, if the second is the first
-    again), and takes the less loaded of the two. When both are full, the least loaded of all workers joins them: just
-    the one with most room. From then on the key takes the least loaded of its list. A message may lift a worker so
-    many messages above the mean, the most of those named, before it counts as full:
+    **Not fitted**, the rule is applied to the loads as they are. A key has its first candidate alone until that is full
+    (with several sources see below); then it has a second worker, the least loaded of its next four candidates (none,
+    if the second is the first again), and takes the less loaded of the two. When both are full, the least loaded of all
+    workers joins them: just the one with most room. From then on the key takes the least loaded of its list. A message
+    may lift a worker so many messages above the mean, the most of those named, before it counts as full:
 
     ====================================  ============================================
     of a heavy key                        1.25 + slack, or 0.8 top
@@ -63,7 +63,7 @@ class WrapAround(Growing):
     * choices(key) is the number of workers of the key's list, else 2; it only grows until the next plan.
     * No message lifts a load above the greatest of W-Choices, or what the table allows, whichever is more, unless to
       the mean and one message (messages of equal weight, one source).
-    * Pairs are mostly 10 to 60 % fewer than those of D-Choices, with several sources 0 to 40 %
+    * Messages that weigh alike: pairs are mostly 10 to 60 % fewer than those of D-Choices, with several sources 0 to 40 %
       (`benchmarks/balance.py`). Where keys come in bursts (`git_changes`), W-Choices is level at times, and D-Choices
       never: there the slack saves the pairs, as long as it can. A greater `epsilon` saves more.
 
@@ -71,10 +71,10 @@ class WrapAround(Growing):
 
     * What each allows itself adds up at the workers. The numbers of the table are 1.5, 1.5 and 6, and 0.75, 1 and 5
       while the stream is calm (`Slack`); down to 0.25, 0 and 2.5 while nobody knows whether it is, or it is not, and
-      further pairs are few; with more than eight sources 0.5, 0 and 5, or 2.5 while pairs are few. Of the slack 2
-      messages are free, 0.3 while calm or pairs are few (1 with more than eight), and light keys have at least 0.15 of
-      the rest (0 while pairs are few).
-    * Where heavy keys have few of the messages, nearly all light keys take the less loaded of their first two
+      further pairs are few; with more than eight sources 0.5, 0 and 5, or 2.5 up to 85 % of the further pairs
+      of D-Choices. Of the slack 2 messages are free, 0.3 while calm or pairs are few (1 with more than eight sources),
+      and light keys have at least 0.15 of the rest (0 while pairs are few, or with more than eight).
+    * Where heavy keys have little of the load, nearly all light keys take the less loaded of their first two
       candidates from the beginning, as in W-Choices and D-Choices (`Slack`; not with an `epsilon`): what the first
       candidates alone leave uneven is the same at every source, and adds up.
     * They share a key's workers. The second is the second candidate, and the worker that joins a list is not the least

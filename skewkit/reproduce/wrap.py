@@ -178,12 +178,12 @@ drift, real columns, 1 to 48 sources). Lines that miss the aim there, give or ta
   D-Choices 16 to 154; of 100,000 it is 6 to 22, 4 or 5, and 62 to 714. Pairs are 1 to 13 % fewer than those of
   D-Choices. With two sources, 20,000 messages and 20 workers it is 7, 2 and 152 (drift) and 11, 2 and 34 (the stream
   of FISH's Section 6.1, which turns, z = 1.2).
-* More sources: where no key is heavy `wrap` is as level as W-Choices, as light keys have two candidates from the
-  beginning. Where some are, what the others leave uneven adds up: with 48 sources on average over the stream 32
-  messages for 22 (z = 0.8), and 2 to 20 more than W-Choices with drift, of 137 to 410. Where skew is high, `wrap` is
-  more level: 16, 26 and 66 (z = 1.4), 12, 25 and 41 (z = 2). In queues (Figures 13 and 14 of the D-Choices paper,
-  `d-choices-14`) its 99th percentile is longer all the same: a worker that got few messages at first has to take them
-  later.
+* More sources: where no key is heavy and workers are alike `wrap` is as level as W-Choices, as light keys have two
+  candidates from the beginning. Where some are, what the others leave uneven adds up: with 48 sources on average over
+  the stream 32 messages for 22 (z = 0.8), and 2 to 20 more than W-Choices with drift, of 137 to 410. Where skew is
+  high, `wrap` is more level: 16, 26 and 66 (z = 1.4), 12, 25 and 41 (z = 2). In queues (Figures 13 and 14 of the
+  D-Choices paper, `d-choices-14`) its 99th percentile is longer all the same: a worker that got few messages at first
+  has to take them later.
 * Fitted to the frequencies, one source is within one message of the mean on all lines, and all are within keys + n -
   1 pairs. Several sources know what all send, but not what each has sent: five end up to 3 messages above the mean,
   48 up to 15, which is more than 1e-3 of it on 1,000 workers, on most short streams, and with 48 sources on three

@@ -242,18 +242,22 @@ def test_capacities_given_and_learned_too(stream, amounts, capacities, fitted, c
 
 
 @pytest.mark.parametrize("sources", [1, 2, 5, 9])
-@pytest.mark.parametrize("workers", [3, 20])
-def test_sources_too(workers, sources):
+@pytest.mark.parametrize(("workers", "epsilon"), [(3, 0.0), (20, 0.0), (20, 0.02)])
+def test_sources_too(workers, epsilon, sources):
     """New keys get lists at once, so that the loop stops for want of room; what it counted before counts once."""
     rng = np.random.default_rng(1)
     often, new = rng.zipf(1.3, 4_000) % 100_000, rng.integers(10**6, 10**9, 4_000)
     stream = np.where(rng.random(4_000) < 0.5, often, new)
     amounts = np.where(rng.random(4_000) < 0.03, 50.0, rng.random(4_000))
-    plain, fast = (PARTITIONERS["wrap"](workers=workers).as_source(0, sources) for _ in range(2))
+    amounts[::50] = 0.0
+    plain, fast = (
+        PARTITIONERS["wrap"](workers=workers, epsilon=epsilon).as_source(sources - 1, sources) for _ in range(2)
+    )
     one_by_one = [plain.route(*message) for message in zip(stream.tolist(), amounts.tolist(), strict=True)]
     routes = np.empty(stream.size, dtype=np.int32)
     fast._run_compiled(hash_keys(stream, 0), amounts, routes)
     assert routes.tolist() == one_by_one
+    assert vars(plain._slack) == vars(fast._slack)
     for name in ("own", "theirs", "keys", "again"):
         ours, theirs = (getattr(p._budget, name) for p in (plain, fast))
         assert (ours.count, ours.taken, ours.bits) == (theirs.count, theirs.taken, theirs.bits)

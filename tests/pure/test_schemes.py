@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from skewkit import compiled
 from skewkit.errors import SkewkitError
 from skewkit.hashing import hash_keys
 from skewkit.partitioners import PARTITIONERS
@@ -451,7 +452,8 @@ def test_some_sources_are_level_early_where_further_pairs_are_cheap():
     # Of the 0.7 beyond what is free light keys have none.
     assert cheap == pytest.approx((0.25 + 0.3, 2.5 + 0.3, 0.3, 3.0, 0.3, 0.0))
     assert costly == pytest.approx((1.5 + 1.0, 6.0 + 1.0, 1.5 + 1.0, 4.0, 1.0, 0.0))
-    assert all(low < middle <= high for low, middle, high in [*zip(cheap, between, costly, strict=True)][:5])
+    for name in ("heavy", "light", "alone", "spread", "slack"):
+        assert getattr(cheap, name) < getattr(between, name) <= getattr(costly, name)
     assert Slack(workers=10).early == Slack(workers=10).rule
 
 
@@ -471,6 +473,33 @@ def test_light_keys_have_two_candidates_where_heavy_ones_have_few_messages(sourc
     for message in range(1, 2_001):
         slack.allowed(1.0, 1.0, message, share=0.5, heavy=message % 4 == 0)
     assert slack.filling == pytest.approx(0.25, abs=0.01)
+
+
+def test_heavy_keys_fill_by_weight():
+    """A key with a thirtieth of the messages and most of the load leaves nothing uneven."""
+    rng = np.random.default_rng(3)
+    stream = np.where(rng.random(20_000) < 1 / 30, 7, rng.integers(100, 5_000, 20_000))
+    weights = np.where(stream == 7, 60.0, 1.0)
+    for fast in (False, True):
+        p = PARTITIONERS["wrap"](workers=20).as_source(0, 5)
+        with compiled.forced(fast):
+            p.route_many(stream, weights)
+        assert p._slack.filling == pytest.approx(2 / 3, abs=0.1)
+        assert p._slack.allowed(1.0, 1.0, p.messages, 0.5, heavy=False).both == 0.0
+
+
+def test_more_than_eight_sources_are_lower_for_light_keys_until_much_is_spent():
+    for wild in (False, True):
+        slack, found = Slack(workers=10, sources=48), []
+        slack.peak, slack.filling, messages = 0.0, 1.0, 10**9
+        for share in (0.5, 0.85, 0.95):
+            slack.allowed(900.0 if wild else 2.0, 1.0, messages, share=share, heavy=True)
+            slack.recent = 2.0
+            found.append(slack.allowed(2.0, 1.0, messages, share=share, heavy=True))
+        low = (0.5 + 1.0, 2.5 + 1.0, 1.0, 4.0, 1.0, 0.0)  # 1 message is free
+        assert found[0] == pytest.approx(low)
+        assert found[1] == pytest.approx(low)
+        assert found[2] == pytest.approx((0.5 + 2.0, 5.0 + 2.0, 2.0, 4.0, 2.0, 0.0))
 
 
 EVEN = {
@@ -495,12 +524,14 @@ def test_several_sources_are_level_where_no_key_is_heavy(case):
 def test_an_epsilon_saves_pairs_of_several_sources_too():
     """Keys that would take the less loaded of two candidates from the beginning keep to one as long as tolerated."""
     stream = streams.uniform(50_000, 5_000, seed=1)
-    pairs = [
-        replay(stream, PARTITIONERS["wrap"](workers=20, epsilon=epsilon), workers=20, sources=5).pairs
-        for epsilon in (0.0, 0.01)
-    ]
-    assert pairs[0] > 9_000
-    assert pairs[1] < 6_000
+    for fast in (False, True):
+        with compiled.forced(fast):
+            pairs = [
+                replay(stream, PARTITIONERS["wrap"](workers=20, epsilon=epsilon), workers=20, sources=5).pairs
+                for epsilon in (0.0, 0.01)
+            ]
+        assert pairs[0] > 9_000
+        assert pairs[1] < 6_000
 
 
 def test_the_budget_of_wrap_compares_what_is_beyond_one_pair_per_key():
