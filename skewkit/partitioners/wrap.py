@@ -64,8 +64,8 @@ class WrapAround(Growing):
     * No message lifts a load above the greatest of W-Choices, or what the table allows, whichever is more, unless to
       the mean and one message (messages of equal weight, one source).
     * Where messages weigh alike, pairs are mostly 10 to 60 % fewer than those of D-Choices, with several sources 0 to
-      40 % (`benchmarks/balance.py`). Where keys come in bursts (`git_changes`), W-Choices is level at times, and D-Choices
-      never: there the slack saves the pairs, as long as it can. A greater `epsilon` saves more.
+      40 % (`benchmarks/balance.py`). Where keys come in bursts (`git_changes`), W-Choices is level at times, and
+      D-Choices never: there the slack saves the pairs, as long as it can. A greater `epsilon` saves more.
 
     With s sources, none of which knows what the others send:
 
