@@ -461,7 +461,7 @@ def test_some_sources_are_level_early_where_further_pairs_are_cheap():
     ("sources", "expected"),
     [(1, [0.0] * 5), (5, [0.98, 0.98, 0.49, 0.0, 0.0]), (48, [1.0, 1.0, 1.0, 0.8333, 0.5])],
 )
-def test_light_keys_have_two_candidates_where_heavy_ones_have_few_messages(sources, expected):
+def test_light_keys_have_two_candidates_where_heavy_ones_have_little_load(sources, expected):
     found = []
     for part in (0.0, 0.05, 0.15, 0.25, 0.35):
         slack = Slack(workers=10, sources=sources)
