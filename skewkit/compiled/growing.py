@@ -15,7 +15,7 @@ Longs = npt.NDArray[np.int64]
 Bytes = npt.NDArray[np.uint8]
 Six = tuple[float, ...]  # of six numbers
 Four = tuple[float, ...]
-Three = tuple[float, float, float]
+Five = tuple[float, ...]
 
 _FIRST = np.uint64(0xBF58_476D_1CE4_E5B9)
 _SECOND = np.uint64(0x94D0_49BB_1331_11EB)
@@ -225,15 +225,12 @@ def route_growing(
     messages: int,
     places: Ints,
     recent: float,
-    peak: float,
     filling: float,
-    both_by: Three,
-    law: Four,
-    peaks: Four,
+    law: Five,
     shares: Four,
-    rule: Six,
-    calm: Six,
-    early: Six,
+    both_by: Five,
+    level: Six,
+    thrift: Six,
     apart: float,
     shift: float,
     theta: float,
@@ -245,8 +242,8 @@ def route_growing(
     tries: int,
     tried: int,
     place_of_source: int,
-) -> tuple[int, float, float, float]:
-    """Route messages from number `begin` on; return where it stopped, and `recent`, `peak`, `filling` (`Slack`).
+) -> tuple[int, float, float]:
+    """Route messages from number `begin` on; return where it stopped, and `recent` and `filling` (`Slack`).
 
     It stops where there is no room for a list, or at the end.
 
@@ -265,12 +262,11 @@ def route_growing(
     floors = np.full(keys.size, -1.0)
     own, theirs, known, again = sets
     most_others, once = others
-    horizon, most, steep, off = law
-    beginning, fading, quiet, wild = peaks
+    horizon, most, steep, off, wide_by = law
     cheap, costly, tight, gone = shares
-    up_to, none_from, most_both = both_by
+    up_to, none_from, most_both, ample, full = both_by
     seen_often, doubt, soon, wide = sure
-    much, level, spare, lag = lags
+    much, calm, spare, lag = lags
     to_slot = np.uint64(64)
     left = seconds.size
     while left > 1:
@@ -281,9 +277,8 @@ def route_growing(
         mean, unit = total / workers, total / (messages + 1)
         above = tops[i] - mean
         seen = min(above / unit, most) if unit > 0.0 else 0.0
-        before = recent, peak, filling
+        before = recent, filling
         recent += (seen - recent) * min(1.0, horizon / (messages + 1))
-        peak = most if messages + 1 <= beginning else max(seen, peak * (1.0 - fading / (messages + 1)))
         if i > begin or not counted:
             _count(theirs, hashed, np.int64(frugal[i]), counts, taken, 1, size)
             new = _count(known, hashed, np.int64(-1), counts, taken, 2, size)
@@ -291,16 +286,16 @@ def route_growing(
                 _count(again, hashed, np.int64(-2), counts, taken, 3, size)
         single = (counts[2] - counts[3]) / taken[2]
         beyond_own = 1.0 + most_others * min(1.0, max(0.0, 1.0 - single / once))
-        share = beyond_own * (counts[0] - counts[2]) / max(1.0, counts[1] - counts[2])
+        own_share = (counts[0] - counts[2]) / max(1.0, counts[1] - counts[2])
+        share = beyond_own * own_share
         spent = _part(share, tight, gone)
         rising = _part(share, cheap, costly)
-        unrest = max(_part(peak, quiet, wild), spent)
-        of_heavy = _between(calm[0], _between(early[0], rule[0], rising), unrest)
-        of_light = _between(calm[1], _between(early[1], rule[1], rising), unrest)
-        alone = _between(calm[2], _between(early[2], rule[2], rising), unrest)
-        spread = _between(calm[3], _between(early[3], rule[3], rising), unrest)
-        free = _between(calm[4], _between(early[4], rule[4], rising), unrest)
-        least = _between(calm[5], _between(early[5], rule[5], rising), unrest)
+        of_heavy = _between(level[0], thrift[0], rising)
+        of_light = _between(level[1], thrift[1], rising)
+        alone = _between(level[2], thrift[2], rising)
+        spread = _between(level[3], thrift[3], rising)
+        free = _between(level[4], thrift[4], rising)
+        least = _between(level[5], thrift[5], rising)
         wanted = max(recent, steep * recent - off)
         beyond = max(0.0, wanted - free)
         slack = min(wanted, free) + beyond * spent
@@ -312,7 +307,7 @@ def route_growing(
         )
         part = weight / total if total > 0.0 else 0.0
         filling += ((1.0 if heavy else 0.0) - filling) * min(1.0, horizon * part)
-        both = most_both * (1.0 - _part(filling, up_to, none_from))
+        both = most_both * (1.0 - _part(filling, up_to, none_from)) * (1.0 - _part(own_share, ample, full))
         at = hashed & mask
         row = np.int64(slots[at])
         while row >= 0 and keys[row] != hashed:
@@ -321,7 +316,8 @@ def route_growing(
         first = _drawn(hashed + _GOLDEN, places)
         slot = np.int64(hashed >> to_slot)
         if heavy:
-            limit = max((of_heavy + slack) * unit, near * above)
+            wider = wide_by * max(0.0, 2.0 * filling - 1.0)
+            limit = max((of_heavy + wider + slack) * unit, near * above)
             room = limit
         else:
             limit = max((of_light + easy) * unit, above, epsilon * total)
@@ -350,7 +346,7 @@ def route_growing(
         else:
             worker = _second(hashed, first, places, fills, mean + room - unit, seconds, slot, tried)
         emptiest = np.int64(-1)
-        may_fetch = heavy and low * workers >= much * total and above <= level * unit and share <= spare
+        may_fetch = heavy and low * workers >= much * total and above <= calm * unit and share <= spare
         if may_fetch and (messages + 1) % often == 0:
             lowest = _least(fills)
             if fills[lowest] + lag * unit < fills[worker]:
@@ -386,4 +382,4 @@ def route_growing(
         _count(own, hashed, worker, counts, taken, 0, size)
         fills[worker] += weight * rates[worker]
         routes[i] = worker
-    return hashes.size, recent, peak, filling
+    return hashes.size, recent, filling

@@ -99,10 +99,15 @@ class Budget:
         return routes
 
     @property
+    def own_share(self) -> float:
+        """This source's further pairs, in further pairs of D-Choices (one, where it has none)."""
+        known = self.keys.count
+        return (self.own.count - known) / max(1.0, self.theirs.count - known)
+
+    @property
     def share(self) -> float:
-        """One's own further pairs, in further pairs of D-Choices (one, where it has none)."""
+        """The same, as it is estimated for all sources."""
         known, (most, once) = self.keys.count, self.others
         # Keys whose bit was taken count as seen again; among the others, as many as there are bits, it is known.
         single = (known - self.again.count) / self.keys.taken
-        beyond = 1.0 + most * min(1.0, max(0.0, 1.0 - single / once))
-        return beyond * (self.own.count - known) / max(1.0, self.theirs.count - known)
+        return (1.0 + most * min(1.0, max(0.0, 1.0 - single / once))) * self.own_share

@@ -102,7 +102,7 @@ class Growing(Sketched):
         frugal = budget.routes(hashes, weights)
         lists, done, counted = self._lists.arrays(64, 8), 0, False
         while True:
-            done, slack.recent, slack.peak, slack.filling = route_growing(
+            done, slack.recent, slack.filling = route_growing(
                 hashes,
                 weights,
                 lows,
@@ -124,15 +124,12 @@ class Growing(Sketched):
                 self.messages + done,
                 places,
                 slack.recent,
-                slack.peak,
                 slack.filling,
-                slack.both_by,
                 slack.law,
-                slack.peaks,
                 slack.shares,
-                tuple(slack.rule),
-                tuple(slack.calm),
-                tuple(slack.early),
+                tuple(slack.terms.both),
+                tuple(slack.terms.level),
+                tuple(slack.terms.thrift),
                 APART,
                 self._shift,
                 self.theta,
@@ -171,7 +168,7 @@ class Growing(Sketched):
             budget.count(hashed, weight)
             heavy = head and is_heavy(low, total, unit, theta, n)
             part = weight / total if total > 0.0 else 0.0
-            rungs = slack.allowed(above, unit, self.messages, budget.share, heavy, part)
+            rungs = slack.allowed(above, unit, self.messages, budget.share, budget.own_share, heavy, part)
             mean += self._shift
             if heavy:
                 limit = room = max(rungs.heavy * unit, _NEAR * above)

@@ -1,4 +1,4 @@
-"""How many messages above the mean `wrap` lets a worker run: by what W-Choices has had of late."""
+"""How many messages above the mean `wrap` lets a worker run: by the pairs that it has, and by what W-Choices has."""
 
 from __future__ import annotations
 
@@ -8,12 +8,7 @@ _MOST = 20.0  # messages that count at most, of what W-Choices has above the mea
 _WIDE, _SHARED = 5000.0, 250.0  # the same, times workers, and times sources
 _STEEP, _OFF = 1.5, 1.0  # beyond two messages what may be allowed grows half as fast again
 APART = 3.0  # messages allowed, from which on sources do not care to begin their lists at different places
-_BEGINNING = 200  # messages per worker, in which nobody knows whether a stream is calm,
-_OF_ALL = 100_000  # but of all sources no more than these
-_FADING = 2.0  # a peak counts a quarter when twice as many messages have come
-_QUIET, _WILD = 4.0, 8.0  # peaks up to which a stream is calm, and from which on it is not
-_CHEAP, _COSTLY = 0.4, 0.7  # share of the further pairs of D-Choices up to which they are cheap, and from which on not
-_TIGHT, _GONE = 0.85, 0.95  # the same, from which on some of the budget is spent, and all of it
+_TIGHT, _GONE = 0.85, 0.95  # share of the further pairs of D-Choices from which on some of them are spent, and all
 
 
 class Rule(NamedTuple):
@@ -33,14 +28,34 @@ class Rule(NamedTuple):
 
 
 class Both(NamedTuple):
-    """Part of the load with heavy keys up to which light keys have both candidates, from which on none, and how many.
+    """Part of the light keys that have both candidates from the beginning.
 
-    `most` is the part of the light keys that have both up to `up_to`; in between fewer have.
+    It is `most` as long as heavy keys have at most the part `up_to` of the load, and none from `none_from` on. It is
+    also less from the share `ample` on of the further pairs of D-Choices, as the source itself counts them, and none
+    where it has them `all`.
     """
 
     up_to: float
     none_from: float
     most: float
+    ample: float = 0.98
+    all: float = 1.0
+
+
+class Terms(NamedTuple):
+    """The rules for a number of sources: which is in force is a matter of the further pairs of D-Choices.
+
+    Up to the share `cheap` of them `level` is, from `costly` on `thrift`, and in between what is between. Heavy keys
+    have up to `wide` messages more, in proportion to how much more than half of the load is theirs.
+    """
+
+    level: Rule
+    thrift: Rule
+    cheap: float
+    costly: float
+    wide: float
+    both: Both
+    horizon: float
 
 
 class Rungs(NamedTuple):
@@ -59,15 +74,34 @@ class Rungs(NamedTuple):
     both: float
 
 
-_ONE = Rule(1.25, 4.5, 1.5, 0.0, free=2.0, least=0.0)
-_SOME = Rule(1.5, 6.0, 1.5, 4.0, free=2.0, least=0.15)  # two to eight sources: each sees few messages of a light key
-_CALM = Rule(0.75, 5.0, 1.0, 3.0, free=0.3, least=0.15)  # the same where the stream is calm
-_EARLY = Rule(0.25, 2.5, 0.0, 3.0, free=0.3, least=0.0)  # the same where it is not, but further pairs are cheap
-_MANY = Rule(0.5, 5.0, 0.0, 4.0, free=1.0, least=0.0)  # what each allows itself adds up
-_UNSPENT = Rule(0.5, 2.5, 0.0, 4.0, free=1.0, least=0.0)  # the same as long as nothing is spent
-_BOTH_ONE, _BOTH_SOME, _BOTH_MANY = Both(0.0, 1.0, 0.0), Both(0.05, 0.25, 0.98), Both(0.2, 0.5, 1.0)
+_ONE = Terms(
+    level=Rule(0.0, 1.5, -0.5, 0.0, free=0.0, least=0.0),
+    thrift=Rule(1.25, 6.0, 4.0, 0.0, free=2.0, least=0.0),
+    cheap=0.5,
+    costly=0.95,
+    wide=0.0,
+    both=Both(0.0, 1.0, 0.0),
+    horizon=4.0,
+)
+_SOME = Terms(  # each sees few messages of a light key
+    level=Rule(0.25, 2.5, 0.0, 3.0, free=0.3, least=0.0),
+    thrift=Rule(0.75, 6.0, 4.0, 0.0, free=2.0, least=0.15),
+    cheap=0.5,
+    costly=0.95,
+    wide=0.0,
+    both=Both(0.05, 0.25, 0.97),
+    horizon=8.0,
+)
+_MANY = Terms(  # what each allows itself adds up
+    level=Rule(0.5, 2.0, -0.5, 4.0, free=0.3, least=0.0),
+    thrift=Rule(1.0, 5.0, 1.0, 4.0, free=1.0, least=0.0),
+    cheap=0.85,
+    costly=1.05,
+    wide=1.0,
+    both=Both(0.2, 0.5, 0.97),
+    horizon=4.0,
+)
 FEW = 8  # sources, up to which one sees enough to tell what the others do
-_LATELY, _NEARLY = 4.0, 8.0  # the average is mostly that of the last quarter of the stream; eighth with some sources
 
 
 def lateness(hashed: int) -> float:
@@ -83,68 +117,69 @@ def lateness(hashed: int) -> float:
 
 
 class Slack:
-    """What `wrap` allows itself, in messages of average weight: rungs, and slack beside them.
+    """What `wrap` allows itself, in messages of average weight: rungs by the pairs that it has, and slack beside them.
 
-    W-Choices is within one or two messages of the mean where the stream is steady, and hundreds above it at times where
-    keys come in bursts. `recent` is the average of that, mostly over the last quarter of the stream, each message
-    counted with 20 at most (5000 / workers, and 250 / sources, where these are less). So much may be allowed, and of
-    what is beyond two messages half as much again: up to two messages whatever has been spent of the further pairs of
-    D-Choices (`Budget`), and what is beyond in proportion to what is spent, from 85 % of them (0) to 95 % (1).
+    **Rungs.** The further pairs of D-Choices (`Budget`) are there to be spent: as long as `wrap` has few of them
+    workers are full early, and loads are as level as those of W-Choices. Where it has nearly as many they are full
+    late, above all for light keys with one worker, which are most of the pairs. That costs little balance: heavy keys
+    fill workers to a rung below that, and one that light keys have lifted further gets no heavy ones for a while.
 
-    With several sources what each allows itself adds up, and no source sees how many pairs all of them have. With more
-    than eight the rung for light keys is lower as long as nothing is spent. With two to eight light keys get at least
-    0.15 of what is beyond, while further pairs are not few, the average is that of the last eighth, and the rungs are
-    lower, and 0.3 messages free,
+    ====================  ==================  ==================  ==================
+    sources               1                   2 to 8              more
+    ====================  ==================  ==================  ==================
+    heavy keys            0 to 1.25           0.25 to 0.75        0.5 to 1
+    light keys            1.5 to 6            2.5 to 6            2 to 5
+    with one worker       -0.5 to 4           0 to 4              -0.5 to 1
+    these are apart by    0                   3 to 0              4
+    further pairs         50 to 95 %          50 to 95 %          85 to 105 %
+    ====================  ==================  ==================  ==================
 
-    * while the stream is calm. It is when W-Choices was within 4 messages of the mean since the first 200 messages per
-      worker (100,000 of all sources, if that is less), where a peak counts a quarter when twice as many messages have
-      come; it is not from 8 messages on (where a message counts with less than 8 at most: from that on, and calm up to
-      half of it), nor where all is spent, and what is between is between. Pairs once made stay: so a source waits
-      first, and a burst is remembered.
-    * and lower still where it is not, or nobody knows, as long as one has at most 40 % of the further pairs of
-      D-Choices; from 70 % on no more.
+    With more than eight sources heavy keys have up to one message more, where more than half of the load is theirs:
+    each source makes its own lists, and what is in one of them nobody else knows.
 
-    Light keys that have one worker until it is full leave loads uneven in the same way at every source. Heavy keys fill
-    that up. Where these have little of the load, nothing does, and so light keys take the less loaded of two candidates
-    from the beginning, as in W-Choices: with two to eight sources 98 % of them as long as heavy keys have at most 5 %
-    of the load, and none from a quarter on; with more sources all up to 20 %, and none from half on. Those are nearly
-    the same keys at every source, by `lateness`, and a key keeps the second worker it got. That is the (1 +
-    beta)-choice process of Peres, Talwar and Wieder (2010), by keys.
+    **Slack.** W-Choices is within one or two messages of the mean where the stream is steady, and hundreds above it at
+    times where keys come in bursts. `recent` is the average of that, mostly over the last quarter of the stream (eighth
+    with two to eight sources), each message counted with 20 at most (5000 / workers, and 250 / sources, where these are
+    less). So much may be allowed, and of what is beyond two messages half as much again. From none to two messages are
+    free, as further pairs become costly (from 0.3 with several sources, to one with more than eight); what is beyond
+    in proportion to what is spent, from 85 % of the further pairs (0) to 95 % (1). With two to eight sources light keys
+    get up to 0.15 of it before.
 
-    * Slack is between 0 and 29, for light keys no less than for heavy ones; with one source, at most 2 where nothing
-      is spent.
+    **Both candidates.** With several sources light keys that have one worker until it is full leave loads uneven in
+    the same way at every source, and that adds up. Heavy keys fill it up. Where these have little of the load, nothing
+    does, and so light keys take the less loaded of two candidates from the beginning, as in W-Choices: 97 % of them as
+    long as heavy keys have at most 5 % of the load, and none from a quarter on (20 % and half of it with more than
+    eight sources), nor where there are as many further pairs as D-Choices has. Those are nearly the same keys at every
+    source, by `lateness`, and a key keeps the second worker it got. That is the (1 + beta)-choice process of Peres,
+    Talwar and Wieder (2010), by keys.
+
+    * Slack is between 0 and 29, for light keys no less than for heavy ones; at most 2 where nothing is spent, but for
+      light keys of two to eight sources.
 
     Args:
         workers: number of workers n.
         sources: number of sources of the stream.
 
     >>> slack = Slack(workers=100)
-    >>> [slack.allowed(above, unit=1.0, messages=1, share=1.0, heavy=True).slack for above in (0.5, 2.0, 900.0)]
+    >>> seen = dict(unit=1.0, messages=1, heavy=True, part=1.0)
+    >>> [slack.allowed(above, share=1.0, own_share=1.0, **seen).slack for above in (0.5, 2.0, 900.0)]
     [0.5, 2.0, 29.0]
-    >>> slack.allowed(900.0, unit=1.0, messages=1, share=0.8, heavy=False)
-    Rungs(heavy=3.25, light=6.5, alone=3.5, spread=0.0, slack=2.0, both=0.0)
-    >>> Slack(workers=100, sources=5).allowed(1.0, unit=1.0, messages=1, share=0.8, heavy=True)
-    Rungs(heavy=2.5, light=7.0, alone=2.5, spread=4.0, slack=1.0, both=0.0)
-    >>> Slack(workers=100, sources=5).allowed(0.2, unit=1.0, messages=1, share=0.4, heavy=False)
-    Rungs(heavy=0.45, light=2.7, alone=0.2, spread=3.0, slack=0.2, both=0.98)
+    >>> slack.allowed(900.0, share=0.5, own_share=0.5, **seen)
+    Rungs(heavy=0.0, light=1.5, alone=-0.5, spread=0.0, slack=0.0, both=0.0)
+    >>> seen = dict(unit=1.0, messages=1, heavy=False, part=1.0)
+    >>> Slack(workers=100, sources=5).allowed(0.2, share=0.95, own_share=0.9, **seen)
+    Rungs(heavy=0.95, light=6.2, alone=4.2, spread=0.0, slack=0.2, both=0.97)
     """
 
     def __init__(self, workers: int, sources: int = 1) -> None:
-        some, many = 1 < sources <= FEW, sources > FEW
-        most = min(_MOST, _WIDE / workers, _SHARED / sources)
-        self.rule = _SOME if some else _MANY if many else _ONE
-        self.calm, self.early = (_CALM, _EARLY) if some else (_UNSPENT, _UNSPENT) if many else (_ONE, _ONE)
-        self.both_by = _BOTH_SOME if some else _BOTH_MANY if many else _BOTH_ONE
-        self.law = _NEARLY if some else _LATELY, most, _STEEP, _OFF
-        wild = min(_WILD, most)
-        self.peaks = min(_BEGINNING * workers, _OF_ALL / sources), _FADING, min(_QUIET, wild / 2.0), wild
-        self.shares = *((_TIGHT, _GONE) if many else (_CHEAP, _COSTLY)), _TIGHT, _GONE
+        self.terms = _ONE if sources == 1 else _SOME if sources <= FEW else _MANY
+        self.law = self.terms.horizon, min(_MOST, _WIDE / workers, _SHARED / sources), _STEEP, _OFF, self.terms.wide
+        self.shares = self.terms.cheap, self.terms.costly, _TIGHT, _GONE
         self.recent = 0.0  # messages that W-Choices was above the mean, on average
-        self.peak = most  # the same, at most
         self.filling = 0.0  # part of the load that heavy keys have, of late
 
     def allowed(
-        self, above: float, unit: float, messages: int, share: float, heavy: bool, part: float | None = None
+        self, above: float, unit: float, messages: int, share: float, own_share: float, heavy: bool, part: float
     ) -> Rungs:
         """Take notice of W-Choices' greatest load above the mean; return what is allowed now.
 
@@ -152,28 +187,27 @@ class Slack:
             above: greatest load of W-Choices less the mean, after this message.
             unit: average weight of a message.
             messages: number of messages so far, this one among them.
-            share: one's own further pairs over those of D-Choices.
+            share: further pairs over those of D-Choices, as they are estimated for all sources.
+            own_share: the same of this source alone.
             heavy: whether the message has a heavy key.
-            part: its weight over that of all messages so far; 1 / messages by default.
+            part: its weight over that of all messages so far.
         """
-        horizon, most, steep, off = self.law
-        beginning, fading, quiet, wild = self.peaks
+        terms, both = self.terms, self.terms.both
+        horizon, most, steep, off, wide = self.law
         cheap, costly, tight, gone = self.shares
         seen = min(above / unit, most) if unit > 0.0 else 0.0
         self.recent += (seen - self.recent) * min(1.0, horizon / messages)
-        self.peak = most if messages <= beginning else max(seen, self.peak * (1.0 - fading / messages))
-        part = 1.0 / messages if part is None else part
         self.filling += (float(heavy) - self.filling) * min(1.0, horizon * part)
-        up_to, none_from, most_both = self.both_by
-        both = most_both * (1.0 - _part(self.filling, up_to, none_from))
+        rule = _between(terms.level, terms.thrift, _part(share, cheap, costly))
         spent = _part(share, tight, gone)
-        rule = _between(self.early, self.rule, _part(share, cheap, costly))
-        rule = _between(self.calm, rule, max(_part(self.peak, quiet, wild), spent))
         wanted = max(self.recent, steep * self.recent - off)
         beyond = max(0.0, wanted - rule.free)
         slack = min(wanted, rule.free) + beyond * spent
         easy = min(wanted, rule.free) + beyond * max(spent, rule.least)
-        return Rungs(rule.heavy + slack, rule.light + easy, rule.alone + easy, rule.spread, slack, both)
+        wider = wide * max(0.0, 2.0 * self.filling - 1.0)
+        few = both.most * (1.0 - _part(self.filling, both.up_to, both.none_from))
+        few *= 1.0 - _part(own_share, both.ample, both.all)
+        return Rungs(rule.heavy + wider + slack, rule.light + easy, rule.alone + easy, rule.spread, slack, few)
 
 
 def _between(one: Rule, other: Rule, part: float) -> Rule:
