@@ -227,7 +227,7 @@ def route_growing(
     recent: float,
     filling: float,
     law: Five,
-    shares: Four,
+    shares: Five,
     both_by: Five,
     level: Six,
     thrift: Six,
@@ -263,7 +263,7 @@ def route_growing(
     own, theirs, known, again = sets
     most_others, once = others
     horizon, most, steep, off, wide_by = law
-    cheap, costly, tight, gone = shares
+    cheap, costly, further, tight, gone = shares
     up_to, none_from, most_both, ample, full = both_by
     seen_often, doubt, soon, wide = sure
     much, calm, spare, lag = lags
@@ -289,13 +289,13 @@ def route_growing(
         own_share = (counts[0] - counts[2]) / max(1.0, counts[1] - counts[2])
         share = beyond_own * own_share
         spent = _part(share, tight, gone)
-        rising = _part(share, cheap, costly)
+        rising = min(further, max(0.0, (share - cheap) / (costly - cheap)))
         of_heavy = _between(level[0], thrift[0], rising)
         of_light = _between(level[1], thrift[1], rising)
         alone = _between(level[2], thrift[2], rising)
-        spread = _between(level[3], thrift[3], rising)
-        free = _between(level[4], thrift[4], rising)
-        least = _between(level[5], thrift[5], rising)
+        spread = max(0.0, _between(level[3], thrift[3], rising))
+        free = _between(level[4], thrift[4], min(1.0, rising))
+        least = _between(level[5], thrift[5], min(1.0, rising))
         wanted = max(recent, steep * recent - off)
         beyond = max(0.0, wanted - free)
         slack = min(wanted, free) + beyond * spent

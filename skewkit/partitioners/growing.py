@@ -54,6 +54,7 @@ class Growing(Sketched):
         self.epsilon = real_number("epsilon", epsilon)
         self._due = self.first  # number of messages at which the next plan is made
         self._slack = Slack(self.workers)
+        self._lag = LAG[0]  # messages that a worker is behind before it is fetched
         self._place = 0  # where in a list this source begins to look for the least loaded
         self._lists = GrownLists()  # of keys that have more than two workers
         self._yardstick = Yardstick(self.workers)
@@ -72,6 +73,7 @@ class Growing(Sketched):
         self._budget = Budget(self.workers, self.seed, self.theta, self.capacity, known)
         self._further = FurtherWorkers(self._fills, sources > 1, self._given)
         self._place = source
+        self._lag = LAG[sources > FEW]
 
     def _run_compiled(self, hashes: Hashes, weights: Floats, routes: Routes) -> bool:
         start = 0
@@ -136,7 +138,7 @@ class Growing(Sketched):
                 _NEAR,
                 self.epsilon,
                 (SEEN, DOUBT, EARLY, WIDE),
-                (MUCH, LEVEL, SPARE, LAG),
+                (MUCH, LEVEL, SPARE, self._lag),
                 every(self.workers),
                 further.tries,
                 further.tried,
@@ -188,7 +190,7 @@ class Growing(Sketched):
             emptiest = -1
             if heavy and self.messages % often == 0 and may_fetch(low, total, unit, n, above, budget.share):
                 lowest = further.emptiest()
-                if fills[lowest] + LAG * unit < fills[worker]:
+                if fills[lowest] + self._lag * unit < fills[worker]:
                     emptiest = lowest
             if emptiest < 0 and fills[worker] + unit > mean + limit:
                 emptiest = further.joining(hashed, own or [], mean)

@@ -10,7 +10,7 @@ EARLY, WIDE = 3.0, 2.0  # or so many messages, and more than so many workers can
 MUCH = 5.0  # workers' shares of the load that a key must have to take a worker that lags,
 LEVEL = 4.0  # messages that W-Choices is above the mean then at most,
 SPARE = 0.85  # of the further pairs of D-Choices (`Budget`), at most,
-LAG = 5.0  # messages that the worker is below all those of the key
+LAG = 5.0, 2.5  # messages that the worker is below all those of the key: with up to eight sources, and with more
 _LOOKS = 8  # times that somebody looks for such a worker, in as many messages as there are workers
 
 

@@ -8,6 +8,7 @@ _MOST = 20.0  # messages that count at most, of what W-Choices has above the mea
 _WIDE, _SHARED = 5000.0, 250.0  # the same, times workers, and times sources
 _STEEP, _OFF = 1.5, 1.0  # beyond two messages what may be allowed grows half as fast again
 APART = 3.0  # messages allowed, from which on sources do not care to begin their lists at different places
+_FURTHER = 1.5  # times the way from `level` to `thrift` that rungs go, where there are too many pairs
 _TIGHT, _GONE = 0.85, 0.95  # share of the further pairs of D-Choices from which on some of them are spent, and all
 
 
@@ -45,8 +46,10 @@ class Both(NamedTuple):
 class Terms(NamedTuple):
     """The rules for a number of sources: which is in force is a matter of the further pairs of D-Choices.
 
-    Up to the share `cheap` of them `level` is, from `costly` on `thrift`, and in between what is between. Heavy keys
-    have up to `wide` messages more, in proportion to how much more than half of the load is theirs.
+    Up to the share `cheap` of them `level` is, at `costly` `thrift`, and in between what is between; beyond that the
+    rungs go on rising, for half as much again. Heavy keys have up to `wide` messages more, in proportion to how much
+    more than half of the load is theirs. What W-Choices was lately is an average over the last part 1 / `horizon` of
+    the stream, mostly.
     """
 
     level: Rule
@@ -76,9 +79,9 @@ class Rungs(NamedTuple):
 
 _ONE = Terms(
     level=Rule(0.0, 1.5, -0.5, 0.0, free=0.0, least=0.0),
-    thrift=Rule(1.25, 6.0, 4.0, 0.0, free=2.0, least=0.0),
+    thrift=Rule(1.5, 6.0, 4.0, 0.0, free=2.0, least=0.0),
     cheap=0.5,
-    costly=0.95,
+    costly=0.9,
     wide=0.0,
     both=Both(0.0, 1.0, 0.0),
     horizon=4.0,
@@ -87,7 +90,7 @@ _SOME = Terms(  # each sees few messages of a light key
     level=Rule(0.25, 2.5, 0.0, 3.0, free=0.3, least=0.0),
     thrift=Rule(0.75, 6.0, 4.0, 0.0, free=2.0, least=0.15),
     cheap=0.5,
-    costly=0.95,
+    costly=0.9,
     wide=0.0,
     both=Both(0.05, 0.25, 0.97),
     horizon=8.0,
@@ -127,12 +130,14 @@ class Slack:
     ====================  ==================  ==================  ==================
     sources               1                   2 to 8              more
     ====================  ==================  ==================  ==================
-    heavy keys            0 to 1.25           0.25 to 0.75        0.5 to 1
+    heavy keys            0 to 1.5            0.25 to 0.75        0.5 to 1
     light keys            1.5 to 6            2.5 to 6            2 to 5
     with one worker       -0.5 to 4           0 to 4              -0.5 to 1
     these are apart by    0                   3 to 0              4
-    further pairs         50 to 95 %          50 to 95 %          85 to 105 %
+    further pairs         50 to 90 %          50 to 90 %          85 to 105 %
     ====================  ==================  ==================  ==================
+
+    Where it has still more, rungs go on rising, for half as much again.
 
     With more than eight sources heavy keys have up to one message more, where more than half of the load is theirs:
     each source makes its own lists, and what is in one of them nobody else knows.
@@ -168,13 +173,13 @@ class Slack:
     Rungs(heavy=0.0, light=1.5, alone=-0.5, spread=0.0, slack=0.0, both=0.0)
     >>> seen = dict(unit=1.0, messages=1, heavy=False, part=1.0)
     >>> Slack(workers=100, sources=5).allowed(0.2, share=0.95, own_share=0.9, **seen)
-    Rungs(heavy=0.95, light=6.2, alone=4.2, spread=0.0, slack=0.2, both=0.97)
+    Rungs(heavy=1.0125, light=6.6375, alone=4.7, spread=0.0, slack=0.2, both=0.97)
     """
 
     def __init__(self, workers: int, sources: int = 1) -> None:
         self.terms = _ONE if sources == 1 else _SOME if sources <= FEW else _MANY
         self.law = self.terms.horizon, min(_MOST, _WIDE / workers, _SHARED / sources), _STEEP, _OFF, self.terms.wide
-        self.shares = self.terms.cheap, self.terms.costly, _TIGHT, _GONE
+        self.shares = self.terms.cheap, self.terms.costly, _FURTHER, _TIGHT, _GONE
         self.recent = 0.0  # messages that W-Choices was above the mean, on average
         self.filling = 0.0  # part of the load that heavy keys have, of late
 
@@ -194,11 +199,11 @@ class Slack:
         """
         terms, both = self.terms, self.terms.both
         horizon, most, steep, off, wide = self.law
-        cheap, costly, tight, gone = self.shares
+        cheap, costly, further, tight, gone = self.shares
         seen = min(above / unit, most) if unit > 0.0 else 0.0
         self.recent += (seen - self.recent) * min(1.0, horizon / messages)
         self.filling += (float(heavy) - self.filling) * min(1.0, horizon * part)
-        rule = _between(terms.level, terms.thrift, _part(share, cheap, costly))
+        rule = _between(terms.level, terms.thrift, min(further, max(0.0, (share - cheap) / (costly - cheap))))
         spent = _part(share, tight, gone)
         wanted = max(self.recent, steep * self.recent - off)
         beyond = max(0.0, wanted - rule.free)
@@ -211,8 +216,10 @@ class Slack:
 
 
 def _between(one: Rule, other: Rule, part: float) -> Rule:
-    """Return the rule that is such a part of the way from one to the other."""
-    return Rule(*(low + (high - low) * part for low, high in zip(one, other, strict=True)))
+    """Return the rule that is such a part of the way from one to the other; rungs may go on beyond it."""
+    heavy, light, alone, spread = (low + (high - low) * part for low, high in zip(one[:4], other[:4], strict=True))
+    free, least = (low + (high - low) * min(1.0, part) for low, high in zip(one[4:], other[4:], strict=True))
+    return Rule(heavy, light, alone, max(0.0, spread), free, least)
 
 
 def _part(value: float, low: float, high: float) -> float:

@@ -295,9 +295,10 @@ def test_wrap_is_level_at_any_time_or_as_level_as_w_choices(stream, n, epsilon, 
         recent += (min(w.loads.max() - sent / n, 20.0) - recent) * min(1.0, 4.0 / sent)
         wanted = max(recent, 1.5 * recent - 1.0)
         seen = len(set(order[:sent]))
-        spent = min(1.0, max(0.0, ((pairs - seen) / max(1, p._budget.theirs.count - seen) - 0.85) / 0.1))
-        slack = min(wanted, 2.0) + max(0.0, wanted - 2.0) * spent
-        level = sent / n + max(4.5 + slack, epsilon * sent)
+        share = (pairs - seen) / max(1, p._budget.theirs.count - seen)
+        rising, spent = (min(1.0, max(0.0, (share - low) / (high - low))) for low, high in ((0.5, 0.95), (0.85, 0.95)))
+        slack = min(wanted, 2.0 * rising) + max(0.0, wanted - 2.0 * rising) * spent
+        level = sent / n + max(1.5 + 4.5 * rising + slack, epsilon * sent)
         assert p.loads[worker] <= max(level, w.loads.max(), sent / n + 1.0) + 1e-9
 
 
@@ -428,50 +429,66 @@ def test_wrap_routes_heavy_messages_as_light_ones(bulk):
     assert routes[0] == routes[1]
 
 
-def test_some_sources_wait_for_a_calm_stream_and_remember_a_burst():
-    slack = Slack(workers=10, sources=5)
-    found = [slack.allowed(1.0, 1.0, messages, share=0.8, heavy=True) for messages in range(1, 8_001)]
-    # Nobody knows before 200 messages per worker. Then, of the 0.7 beyond what is free, light keys have 0.15.
-    assert found[1_999] == pytest.approx((1.5 + 1.0, 6.0 + 1.0, 1.5 + 1.0, 4.0, 1.0, 0.0))
-    assert found[-1] == pytest.approx((0.75 + 0.3, 5.0 + 0.405, 1.0 + 0.405, 3.0, 0.3, 0.0))
-    assert slack.allowed(1.0, 1.0, 8_001, share=1.0, heavy=True).spread == 4.0  # no pairs are left
-    assert slack.allowed(900.0, 1.0, 8_002, share=0.8, heavy=True).spread == 4.0
-    for messages in range(8_003, 16_005):
-        slack.allowed(1.0, 1.0, messages, share=0.8, heavy=True)
-    assert slack.peak == pytest.approx(20.0 / 4, rel=1e-2)  # a quarter when twice as many have come
-    assert Slack(workers=10).calm == Slack(workers=10).rule
-    many = Slack(workers=1000, sources=5)
-    rungs = [many.allowed(1.0, 1.0, messages, share=0.8, heavy=True) for messages in range(1, 40_001)]
-    assert rungs[19_999].spread == 4.0  # the first 100,000 of all sources
-    assert rungs[-1].spread == 3.0
+def allowed(slack, above=0.0, share=0.5, own_share=0.5, heavy=False, messages=10**9, part=1e-9):
+    return slack.allowed(above, 1.0, messages, share, own_share, heavy, part)
 
 
-def test_some_sources_are_level_early_where_further_pairs_are_cheap():
-    slack = Slack(workers=10, sources=5)
-    cheap, between, costly = (slack.allowed(1.0, 1.0, 1, share, True) for share in (0.4, 0.55, 0.7))
-    # Of the 0.7 beyond what is free light keys have none.
-    assert cheap == pytest.approx((0.25 + 0.3, 2.5 + 0.3, 0.3, 3.0, 0.3, 0.0))
-    assert costly == pytest.approx((1.5 + 1.0, 6.0 + 1.0, 1.5 + 1.0, 4.0, 1.0, 0.0))
-    for name in ("heavy", "light", "alone", "spread", "slack"):
-        assert getattr(cheap, name) < getattr(between, name) <= getattr(costly, name)
-    assert Slack(workers=10).early == Slack(workers=10).rule
+@pytest.mark.parametrize(
+    ("sources", "shares", "level", "thrift"),
+    [
+        (1, (0.5, 0.95), (0.0, 1.5, -0.5, 0.0), (1.25, 6.0, 4.0, 0.0)),
+        (8, (0.5, 0.95), (0.25, 2.5, 0.0, 3.0), (0.75, 6.0, 4.0, 0.0)),
+        (9, (0.85, 1.05), (0.5, 2.0, -0.5, 4.0), (1.0, 5.0, 1.0, 4.0)),
+    ],
+)
+def test_rungs_rise_with_the_pairs_that_are_spent(sources, shares, level, thrift):
+    slack = Slack(workers=10, sources=sources)
+    low, middle, high = (allowed(slack, share=share) for share in (shares[0], sum(shares) / 2, shares[1]))
+    assert low[:4] == level
+    assert high[:4] == thrift
+    assert middle[:4] == pytest.approx([(one + other) / 2 for one, other in zip(level, thrift, strict=True)])
+    assert allowed(slack, share=0.0) == low
+    assert allowed(slack, share=9.0) == high
+
+
+@pytest.mark.parametrize(
+    ("sources", "free", "least"),
+    [(1, (0.0, 14 / 9, 2.0), 0.0), (5, (0.3, 1.6222, 2.0), 0.1167), (48, (0.3, 0.3, 0.65), 0.0)],
+)
+def test_slack_is_what_w_choices_was_lately(sources, free, least):
+    """Some messages are free, the more the more is spent; what is beyond follows from 85 to 95 % on."""
+    slack, found = Slack(workers=10, sources=sources), []
+    for share in (0.5, 0.85, 0.95):
+        slack.recent = 3.0  # 3.5 is wanted
+        found.append(allowed(slack, above=3.0, share=share))
+    most = [3.5 if share == 0.95 else part for part, share in zip(free, (0.5, 0.85, 0.95), strict=True)]
+    assert [rungs.slack for rungs in found] == pytest.approx(most, abs=1e-3)
+    lifted = found[1].light - allowed(Slack(workers=10, sources=sources), share=0.85).light
+    assert lifted == pytest.approx(free[1] + least * (3.5 - free[1]), abs=1e-3)
+
+
+def test_heavy_keys_of_more_than_eight_sources_have_more_where_most_load_is_theirs():
+    for sources, expected in ((1, [0.0] * 3), (5, [0.25] * 3), (48, [0.5, 0.5, 1.5])):
+        slack, found = Slack(workers=10, sources=sources), []
+        for slack.filling in (0.0, 0.5, 1.0):
+            found.append(allowed(slack).heavy)
+        assert found == pytest.approx(expected, abs=1e-6)
 
 
 @pytest.mark.parametrize(
     ("sources", "expected"),
-    [(1, [0.0] * 5), (5, [0.98, 0.98, 0.49, 0.0, 0.0]), (48, [1.0, 1.0, 1.0, 0.8333, 0.5])],
+    [(1, [0.0] * 5), (5, [0.97, 0.97, 0.485, 0.0, 0.0]), (48, [0.97, 0.97, 0.97, 0.8083, 0.485])],
 )
 def test_light_keys_have_two_candidates_where_heavy_ones_have_little_load(sources, expected):
-    found = []
-    for part in (0.0, 0.05, 0.15, 0.25, 0.35):
-        slack = Slack(workers=10, sources=sources)
-        slack.filling = part
-        rungs = slack.allowed(1.0, 1.0, 10**9, share=0.5, heavy=False)
-        found.append(rungs.both)
+    slack, found, spent = Slack(workers=10, sources=sources), [], []
+    for slack.filling in (0.0, 0.05, 0.15, 0.25, 0.35):
+        found.append(allowed(slack).both)
+        spent.append(allowed(slack, share=2.0, own_share=1.0).both)
     assert found == pytest.approx(expected, abs=1e-4)
+    assert spent == [0.0] * 5  # no pairs are left for that
     slack = Slack(workers=10, sources=sources)
     for message in range(1, 2_001):
-        slack.allowed(1.0, 1.0, message, share=0.5, heavy=message % 4 == 0)
+        allowed(slack, heavy=message % 4 == 0, messages=message, part=1.0 / message)
     assert slack.filling == pytest.approx(0.25, abs=0.01)
 
 
@@ -485,21 +502,7 @@ def test_heavy_keys_fill_by_weight():
         with compiled.forced(fast):
             p.route_many(stream, weights)
         assert p._slack.filling == pytest.approx(2 / 3, abs=0.1)
-        assert p._slack.allowed(1.0, 1.0, p.messages, 0.5, heavy=False).both == 0.0
-
-
-def test_more_than_eight_sources_are_lower_for_light_keys_until_much_is_spent():
-    for wild in (False, True):
-        slack, found = Slack(workers=10, sources=48), []
-        slack.peak, slack.filling, messages = 0.0, 1.0, 10**9
-        for share in (0.5, 0.85, 0.95):
-            slack.allowed(900.0 if wild else 2.0, 1.0, messages, share=share, heavy=True)
-            slack.recent = 2.0
-            found.append(slack.allowed(2.0, 1.0, messages, share=share, heavy=True))
-        low = (0.5 + 1.0, 2.5 + 1.0, 1.0, 4.0, 1.0, 0.0)  # 1 message is free
-        assert found[0] == pytest.approx(low)
-        assert found[1] == pytest.approx(low)
-        assert found[2] == pytest.approx((0.5 + 2.0, 5.0 + 2.0, 2.0, 4.0, 2.0, 0.0))
+        assert allowed(p._slack, messages=p.messages).both == 0.0
 
 
 EVEN = {
