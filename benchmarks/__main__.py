@@ -4,7 +4,10 @@ import argparse
 from importlib import import_module
 from inspect import signature
 
-BENCHMARKS = ("join", "joinshapes", "joinbounds", "window", "groups", "aggregates", "partitioners", "balance", "cures")
+BENCHMARKS = (
+    *("join", "joinshapes", "joinbounds", "window", "groups", "aggregates"),
+    *("partitioners", "balance", "papers", "cures"),
+)
 
 parser = argparse.ArgumentParser(description=__doc__)
 parser.add_argument("names", nargs="*", default=list(BENCHMARKS), help=f"of {', '.join(BENCHMARKS)}")

@@ -80,7 +80,7 @@ class Rungs(NamedTuple):
 _ONE = Terms(
     level=Rule(0.0, 1.5, -0.5, 0.0, free=0.0, least=0.0),
     thrift=Rule(1.5, 6.0, 4.0, 0.0, free=2.0, least=0.0),
-    cheap=0.5,
+    cheap=0.3,
     costly=0.9,
     wide=0.0,
     both=Both(0.0, 1.0, 0.0),
@@ -89,7 +89,7 @@ _ONE = Terms(
 _SOME = Terms(  # each sees few messages of a light key
     level=Rule(0.25, 2.5, 0.0, 3.0, free=0.3, least=0.0),
     thrift=Rule(0.75, 6.0, 4.0, 0.0, free=2.0, least=0.15),
-    cheap=0.5,
+    cheap=0.4,
     costly=0.9,
     wide=0.0,
     both=Both(0.05, 0.25, 0.97),
@@ -134,7 +134,7 @@ class Slack:
     light keys            1.5 to 6            2.5 to 6            2 to 5
     with one worker       -0.5 to 4           0 to 4              -0.5 to 1
     these are apart by    0                   3 to 0              4
-    further pairs         50 to 90 %          50 to 90 %          85 to 105 %
+    further pairs         30 to 90 %          40 to 90 %          85 to 105 %
     ====================  ==================  ==================  ==================
 
     Where it has still more, rungs go on rising, for half as much again.
@@ -169,11 +169,11 @@ class Slack:
     >>> seen = dict(unit=1.0, messages=1, heavy=True, part=1.0)
     >>> [slack.allowed(above, share=1.0, own_share=1.0, **seen).slack for above in (0.5, 2.0, 900.0)]
     [0.5, 2.0, 29.0]
-    >>> slack.allowed(900.0, share=0.5, own_share=0.5, **seen)
+    >>> slack.allowed(900.0, share=0.3, own_share=0.3, **seen)
     Rungs(heavy=0.0, light=1.5, alone=-0.5, spread=0.0, slack=0.0, both=0.0)
     >>> seen = dict(unit=1.0, messages=1, heavy=False, part=1.0)
-    >>> Slack(workers=100, sources=5).allowed(0.2, share=0.95, own_share=0.9, **seen)
-    Rungs(heavy=1.0125, light=6.6375, alone=4.7, spread=0.0, slack=0.2, both=0.97)
+    >>> Slack(workers=100, sources=5).allowed(0.2, share=0.9, own_share=0.8, **seen)
+    Rungs(heavy=0.95, light=6.2, alone=4.2, spread=0.0, slack=0.2, both=0.97)
     """
 
     def __init__(self, workers: int, sources: int = 1) -> None:

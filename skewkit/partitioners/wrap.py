@@ -43,45 +43,49 @@ class WrapAround(Growing):
     workers joins them: just the one with most room. From then on the key takes the least loaded of its list. A message
     may lift a worker so many messages above the mean, the most of those named, before it counts as full:
 
-    ====================================  ============================================
-    of a heavy key                        1.25 + slack, or 0.8 top
-    of a light key with one worker        1.5 + slack, or top, or epsilon of all load
-    of a light key                        4.5 + slack, or top, or epsilon of all load
-    ====================================  ============================================
+    ====================================  ==================================================
+    of a heavy key                        0 to 1.5 + slack, or 0.8 top
+    of a light key with one worker        -0.5 to 4 + slack, or top, or epsilon of all load
+    of a light key                        1.5 to 6 + slack, or top, or epsilon of all load
+    ====================================  ==================================================
 
-    Here `top` is how far the greatest load of W-Choices would be above the mean: `wrap` keeps the loads that
-    W-Choices would have beside its own (`Yardstick`). So it is level where W-Choices is, and where W-Choices is
-    not, because keys have become hot just now, it does not pay pairs to be better than that. `slack` is what `top`
-    was lately, on average, up to two messages; up to 29 only where `wrap` has nearly as many further pairs, beyond
-    one per key, as D-Choices would have, of which it keeps account, too (`Slack`, `Budget`). Heavy keys leave some
-    room, so that light keys need no second worker, which is where most pairs are saved. A key of the head counts as
-    heavy from ten messages on, or from three if two workers cannot take it (`is_heavy`). A worker that is five
-    messages below all those of a key that has the load of five workers joins the key's list, though none of them is
-    full (`may_fetch`). A new plan, before the messages with the numbers first, 2 first, 4 first, ... (from 0),
+    Where it says "to", the first number holds as long as `wrap` has at most 30 % of the further pairs, beyond one per
+    key, that D-Choices would have, of which it keeps account (`Budget`), and the second from 90 % on; where it has more
+    than all, numbers go on rising, for half as much again (`Slack`). So pairs are spent as long as there are any to
+    spare, for loads as level as those of W-Choices, and kept together where there are not.
+
+    Here `top` is how far the greatest load of W-Choices would be above the mean: `wrap` keeps the loads that W-Choices
+    would have beside its own (`Yardstick`). So it is level where W-Choices is, and where W-Choices is not, because keys
+    have become hot just now, it does not pay pairs to be better than that. `slack` is what `top` was lately, on
+    average, up to two messages; up to 29 only where `wrap` has nearly as many further pairs as D-Choices. Where pairs
+    are dear heavy keys leave room, so that light keys need no second worker. A key of the head counts as heavy from ten
+    messages on, or from three if two workers cannot take it (`is_heavy`). A worker that is five messages (2.5 with more
+    than eight sources) below all those of a key that has the load of five workers joins the key's list, though none of
+    them is full (`may_fetch`). A new plan, before the messages with the numbers first, 2 first, 4 first, ... (from 0),
     forgets the lists of keys that the sketch has lost, where there are more than 100 lists per worker.
 
     * choices(key) is the number of workers of the key's list, else 2; it only grows until the next plan.
     * No message lifts a load above the greatest of W-Choices, or what the table allows, whichever is more, unless to
       the mean and one message (messages of equal weight, one source).
-    * Where messages weigh alike, pairs are mostly 10 to 60 % fewer than those of D-Choices, with several sources 0 to
-      40 % (`benchmarks/balance.py`). Where keys come in bursts (`git_changes`), W-Choices is level at times, and
+    * Where messages weigh alike, pairs are mostly PAIRS fewer than those of D-Choices
+      (`benchmarks/balance.py`). Where keys come in bursts (`git_changes`), W-Choices is level at times, and
       D-Choices never: there the slack saves the pairs, as long as it can. A greater `epsilon` saves more.
 
     With s sources, none of which knows what the others send:
 
-    * What each allows itself adds up at the workers. The numbers of the table are 1.5, 1.5 and 6, and 0.75, 1 and 5
-      while the stream is calm (`Slack`); down to 0.25, 0 and 2.5 while nobody knows whether it is, or it is not, and
-      further pairs are few; with more than eight sources 0.5, 0 and 5, or 2.5 up to 85 % of the further pairs
-      of D-Choices. Of the slack 2 messages are free, 0.3 while calm or pairs are few (1 with more than eight sources),
-      and light keys have at least 0.15 of the rest (0 while pairs are few, or with more than eight).
+    * What each allows itself adds up at the workers, and a light key has few messages at each. The numbers of the table
+      are 0.25 to 0.75, 0 to 4 and 2.5 to 6, from 40 to 90 % of the further pairs of D-Choices; with more than eight
+      sources 0.5 to 1 (up to 1 more where heavy keys have more than half of the load), -0.5 to 1 and 2 to 5, from 85
+      to 105 %.
     * Where heavy keys have little of the load, nearly all light keys take the less loaded of their first two
       candidates from the beginning, as in W-Choices and D-Choices (`Slack`; not with an `epsilon`): what the first
       candidates alone leave uneven is the same at every source, and adds up.
     * They share a key's workers. The second is the second candidate, and the worker that joins a list is not the least
       loaded, which is another one at every source, but the first of the key's further candidates that has less than
       the mean, if any (8 are looked at, and 3 more for each that the list has beyond two).
-    * They give second workers to the same light keys: the 1.5 (0) of some is two messages less (1.5 while calm or
-      pairs are few), that of some as much more, and the others are in between, by the hash of the key.
+    * They give second workers to the same light keys: the number for those with one worker is 1.5 messages less for
+      some, as much more for some, and in between for others, by the hash of the key; two with more than eight sources,
+      and with fewer the same for all where pairs are dear.
     * Of workers with equal loads each source takes another, where the slack is small, so that what they leave uneven
       does not add up.
 

@@ -296,8 +296,9 @@ def test_wrap_is_level_at_any_time_or_as_level_as_w_choices(stream, n, epsilon, 
         wanted = max(recent, 1.5 * recent - 1.0)
         seen = len(set(order[:sent]))
         share = (pairs - seen) / max(1, p._budget.theirs.count - seen)
-        rising, spent = (min(1.0, max(0.0, (share - low) / (high - low))) for low, high in ((0.5, 0.95), (0.85, 0.95)))
-        slack = min(wanted, 2.0 * rising) + max(0.0, wanted - 2.0 * rising) * spent
+        rising, spent = min(1.5, max(0.0, (share - 0.3) / 0.6)), min(1.0, max(0.0, (share - 0.85) / 0.1))
+        free = 2.0 * min(1.0, rising)
+        slack = min(wanted, free) + max(0.0, wanted - free) * spent
         level = sent / n + max(1.5 + 4.5 * rising + slack, epsilon * sent)
         assert p.loads[worker] <= max(level, w.loads.max(), sent / n + 1.0) + 1e-9
 
@@ -337,7 +338,7 @@ def test_wrap_pays_no_pairs_to_be_more_level_than_w_choices(case):
     few = 3 / stream.size  # messages
     assert all(one.imbalance <= other.imbalance + few for one, other in zip(ours, w, strict=True))
     assert over_time(ours) <= over_time(w) + 3.0
-    assert np.median([trace.pairs for trace in ours]) < 0.95 * np.median([trace.pairs for trace in d])
+    assert np.median([trace.pairs for trace in ours]) < 0.97 * np.median([trace.pairs for trace in d])
 
 
 REAL = {"author": (5, 20, 100), "dir": (5, 20, 100), "path": (20, 100)}
@@ -429,15 +430,15 @@ def test_wrap_routes_heavy_messages_as_light_ones(bulk):
     assert routes[0] == routes[1]
 
 
-def allowed(slack, above=0.0, share=0.5, own_share=0.5, heavy=False, messages=10**9, part=1e-9):
+def allowed(slack, above=0.0, share=0.3, own_share=0.3, heavy=False, messages=10**9, part=1e-9):
     return slack.allowed(above, 1.0, messages, share, own_share, heavy, part)
 
 
 @pytest.mark.parametrize(
     ("sources", "shares", "level", "thrift"),
     [
-        (1, (0.5, 0.95), (0.0, 1.5, -0.5, 0.0), (1.25, 6.0, 4.0, 0.0)),
-        (8, (0.5, 0.95), (0.25, 2.5, 0.0, 3.0), (0.75, 6.0, 4.0, 0.0)),
+        (1, (0.3, 0.9), (0.0, 1.5, -0.5, 0.0), (1.5, 6.0, 4.0, 0.0)),
+        (8, (0.4, 0.9), (0.25, 2.5, 0.0, 3.0), (0.75, 6.0, 4.0, 0.0)),
         (9, (0.85, 1.05), (0.5, 2.0, -0.5, 4.0), (1.0, 5.0, 1.0, 4.0)),
     ],
 )
@@ -445,15 +446,16 @@ def test_rungs_rise_with_the_pairs_that_are_spent(sources, shares, level, thrift
     slack = Slack(workers=10, sources=sources)
     low, middle, high = (allowed(slack, share=share) for share in (shares[0], sum(shares) / 2, shares[1]))
     assert low[:4] == level
-    assert high[:4] == thrift
+    assert high[:4] == pytest.approx(thrift)
     assert middle[:4] == pytest.approx([(one + other) / 2 for one, other in zip(level, thrift, strict=True)])
     assert allowed(slack, share=0.0) == low
-    assert allowed(slack, share=9.0) == high
+    beyond = [max(0.0, one + 1.5 * (other - one)) for one, other in zip(level, thrift, strict=True)]
+    assert allowed(slack, share=9.0)[:4] == pytest.approx(beyond)
 
 
 @pytest.mark.parametrize(
     ("sources", "free", "least"),
-    [(1, (0.0, 14 / 9, 2.0), 0.0), (5, (0.3, 1.6222, 2.0), 0.1167), (48, (0.3, 0.3, 0.65), 0.0)],
+    [(1, (2 / 3, 11 / 6, 2.0), 0.0), (5, (0.64, 1.83, 2.0), 0.135), (48, (0.3, 0.3, 0.65), 0.0)],
 )
 def test_slack_is_what_w_choices_was_lately(sources, free, least):
     """Some messages are free, the more the more is spent; what is beyond follows from 85 to 95 % on."""
