@@ -67,9 +67,10 @@ class WrapAround(Growing):
     * choices(key) is the number of workers of the key's list, else 2; it only grows until the next plan.
     * No message lifts a load above the greatest of W-Choices, or what the table allows, whichever is more, unless to
       the mean and one message (messages of equal weight, one source).
-    * Where messages weigh alike, pairs are mostly PAIRS fewer than those of D-Choices
-      (`benchmarks/balance.py`). Where keys come in bursts (`git_changes`), W-Choices is level at times, and
-      D-Choices never: there the slack saves the pairs, as long as it can. A greater `epsilon` saves more.
+    * Where messages weigh alike, pairs are mostly 5 to 30 % fewer than those of D-Choices, with several sources 1 to
+      20 % (`benchmarks/balance.py`, `benchmarks/papers.py`). Where keys come in bursts (`git_changes`), W-Choices is
+      level at times, and D-Choices never: there the slack saves the pairs, as long as it can. A greater `epsilon`
+      saves more.
 
     With s sources, none of which knows what the others send:
 
