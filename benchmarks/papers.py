@@ -54,10 +54,8 @@ def main(rows: int = 1_000_000, runs: int = 3) -> None:
     those that end, or are on average, more than that share of the messages above, which is what D-Choices tolerates.
     """
     rows = min(rows, 1_000_000)
-    print(
-        f"Zipf streams of {rows:,} messages; medians of {runs} draws; max load - mean load in messages, at the end and"
-    )
-    print("on average over the stream, and key-worker pairs. Lines that miss an aim:")
+    print(f"Zipf streams mostly of {rows:,} messages; medians of {runs} draws; max load - mean load in messages, at")
+    print("the end and on average over the stream, and key-worker pairs. Lines that miss an aim:")
     print(f"{'figures':<20}{'stream':<24}{'n':>5}{'s':>4}", *(f"{scheme:>26}" for scheme in SCHEMES))
     missed: dict[int, list[list[bool]]] = {}
     for name, stream, n, sources in cases(rows):
