@@ -237,7 +237,7 @@ def route_growing(
     near: float,
     epsilon: float,
     sure: Four,
-    lags: Four,
+    fetch: Four,
     often: int,
     tries: int,
     tried: int,
@@ -266,7 +266,7 @@ def route_growing(
     cheap, costly, further, tight, gone = shares
     up_to, none_from, most_both, ample, full = both_by
     seen_often, doubt, soon, wide = sure
-    much, calm, spare, lag = lags
+    much, lag, calm, spare = fetch
     to_slot = np.uint64(64)
     left = seconds.size
     while left > 1:

@@ -15,7 +15,7 @@ from skewkit.partitioners.budget import Budget
 from skewkit.partitioners.checks import Floats, real_number, whole_number
 from skewkit.partitioners.further_workers import FurtherWorkers
 from skewkit.partitioners.grown_lists import GrownLists
-from skewkit.partitioners.heavy import DOUBT, EARLY, LAG, LEVEL, MUCH, SEEN, SPARE, WIDE, every, is_heavy, may_fetch
+from skewkit.partitioners.heavy import DOUBT, EARLY, LEVEL, SEEN, WIDE, every, is_heavy, may_fetch
 from skewkit.partitioners.sketched import Sketched
 from skewkit.partitioners.slack import APART, FEW, Slack, lateness
 from skewkit.partitioners.yardstick import Yardstick
@@ -54,7 +54,6 @@ class Growing(Sketched):
         self.epsilon = real_number("epsilon", epsilon)
         self._due = self.first  # number of messages at which the next plan is made
         self._slack = Slack(self.workers)
-        self._lag = LAG[0]  # messages that a worker is behind before it is fetched
         self._place = 0  # where in a list this source begins to look for the least loaded
         self._lists = GrownLists()  # of keys that have more than two workers
         self._yardstick = Yardstick(self.workers)
@@ -73,7 +72,6 @@ class Growing(Sketched):
         self._budget = Budget(self.workers, self.seed, self.theta, self.capacity, known)
         self._further = FurtherWorkers(self._fills, sources > 1, self._given)
         self._place = source
-        self._lag = LAG[sources > FEW]
 
     def _run_compiled(self, hashes: Hashes, weights: Floats, routes: Routes) -> bool:
         start = 0
@@ -103,6 +101,7 @@ class Growing(Sketched):
         counts, taken = np.array([each.count for each in sets]), np.array([each.taken for each in sets])
         frugal = budget.routes(hashes, weights)
         lists, done, counted = self._lists.arrays(64, 8), 0, False
+        much, lag, spare, looks = slack.terms.fetch
         while True:
             done, slack.recent, slack.filling = route_growing(
                 hashes,
@@ -138,8 +137,8 @@ class Growing(Sketched):
                 _NEAR,
                 self.epsilon,
                 (SEEN, DOUBT, EARLY, WIDE),
-                (MUCH, LEVEL, SPARE, self._lag),
-                every(self.workers),
+                (much, lag, LEVEL, spare),
+                every(self.workers, looks),
                 further.tries,
                 further.tried,
                 self._place,
@@ -156,7 +155,8 @@ class Growing(Sketched):
     def _walk(self, messages: Iterable[tuple[int, int, int, float]]) -> list[int]:
         loads, fills, rates, sketch, routes = self._loads, self._fills, self._rates, self._sketch, []
         add, n, theta, lists, slack = sketch.add, self.workers, self.theta, self._lists.plain, self._slack
-        further, budget, often = self._further, self._budget, every(self.workers)
+        further, budget, fetch = self._further, self._budget, slack.terms.fetch
+        often = every(n, fetch.looks)
         for hashed, first, second, weight in messages:
             if self.messages >= self._due:
                 self._plan()
@@ -188,9 +188,9 @@ class Growing(Sketched):
                 pair = (first, second) if self._alike else further.pair(hashed)
                 worker = further.of_two(hashed, *pair, mean + room - unit)
             emptiest = -1
-            if heavy and self.messages % often == 0 and may_fetch(low, total, unit, n, above, budget.share):
+            if heavy and self.messages % often == 0 and may_fetch(low, total, unit, n, above, budget.share, fetch):
                 lowest = further.emptiest()
-                if fills[lowest] + self._lag * unit < fills[worker]:
+                if fills[lowest] + fetch.lag * unit < fills[worker]:
                     emptiest = lowest
             if emptiest < 0 and fills[worker] + unit > mean + limit:
                 emptiest = further.joining(hashed, own or [], mean)

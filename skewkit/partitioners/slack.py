@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from skewkit.partitioners.heavy import Fetch
+
 _MOST = 20.0  # messages that count at most, of what W-Choices has above the mean
 _WIDE, _SHARED = 5000.0, 250.0  # the same, times workers, and times sources
 _STEEP, _OFF = 1.5, 1.0  # beyond two messages what may be allowed grows half as fast again
@@ -49,7 +51,7 @@ class Terms(NamedTuple):
     Up to the share `cheap` of them `level` is, at `costly` `thrift`, and in between what is between; beyond that the
     rungs go on rising, for half as much again. Heavy keys have up to `wide` messages more, in proportion to how much
     more than half of the load is theirs. What W-Choices was lately is an average over the last part 1 / `horizon` of
-    the stream, mostly.
+    the stream, mostly. `fetch` is when a worker that lags joins a list.
     """
 
     level: Rule
@@ -59,6 +61,7 @@ class Terms(NamedTuple):
     wide: float
     both: Both
     horizon: float
+    fetch: Fetch
 
 
 class Rungs(NamedTuple):
@@ -85,6 +88,7 @@ _ONE = Terms(
     wide=0.0,
     both=Both(0.0, 1.0, 0.0),
     horizon=4.0,
+    fetch=Fetch(much=5.0, lag=5.0, spare=0.85, looks=8),
 )
 _SOME = Terms(  # each sees few messages of a light key
     level=Rule(0.25, 2.5, 0.0, 3.0, free=0.3, least=0.0),
@@ -94,6 +98,7 @@ _SOME = Terms(  # each sees few messages of a light key
     wide=0.0,
     both=Both(0.05, 0.25, 0.97),
     horizon=8.0,
+    fetch=Fetch(much=2.0, lag=2.0, spare=1.0, looks=32),
 )
 _MANY = Terms(  # what each allows itself adds up
     level=Rule(0.5, 2.0, -0.5, 4.0, free=0.3, least=0.0),
@@ -103,6 +108,7 @@ _MANY = Terms(  # what each allows itself adds up
     wide=1.0,
     both=Both(0.2, 0.5, 0.97),
     horizon=4.0,
+    fetch=Fetch(much=3.0, lag=1.0, spare=1.0, looks=32),
 )
 FEW = 8  # sources, up to which one sees enough to tell what the others do
 
