@@ -383,10 +383,13 @@ def test_many_sources_know_early_that_a_key_is_too_much_for_two_workers(z):
     assert (ours[0] * ours[1]).max() <= 1.5 * (w[0] * w[1]).max()
 
 
-@pytest.mark.parametrize(("workers", "several", "early", "late"), [(80, 48, 150, 50), (100, 5, 15, 10)])
+@pytest.mark.parametrize(("workers", "several", "early", "late"), [(80, 48, 60, 25), (100, 5, 7, 7)])
 @pytest.mark.parametrize("z", [1.4, 2.0])
 def test_no_worker_of_wrap_lags_far_behind(z, workers, several, early, late):
-    """Where a key takes a worker only when all it has are full, one is 442 below the mean, or 116."""
+    """Where a key takes a worker only when all it has are full, one is 442 below the mean, or 116.
+
+    Where somebody looks for such a worker eight times in a round of the workers, it is up to 125 with 48 sources.
+    """
     stream = streams.zipf(400_000, 10_000, z, seed=1)
     routes = np.asarray(replay(stream, "wrap", workers, sources=several).routes)
     parts = [np.bincount(part, minlength=workers) for part in np.split(routes, 40)]
