@@ -88,7 +88,7 @@ _ONE = Terms(
     wide=0.0,
     both=Both(0.0, 1.0, 0.0),
     horizon=4.0,
-    fetch=Fetch(much=5.0, lag=5.0, spare=0.85, looks=8),
+    fetch=Fetch(much=5.0, lag=5.0, spare=0.85, looks=8),  # sooner it is no more level, and drifts cost more pairs
 )
 _SOME = Terms(  # each sees few messages of a light key
     level=Rule(0.25, 2.5, 0.0, 3.0, free=0.3, least=0.0),

@@ -59,11 +59,11 @@ class WrapAround(Growing):
     have become hot just now, it does not pay pairs to be better than that. `slack` is what `top` was lately, on
     average, up to two messages; up to 29 only where `wrap` has nearly as many further pairs as D-Choices. Where pairs
     are dear heavy keys leave room, so that light keys need no second worker. A key of the head counts as heavy from ten
-    messages on, or from three if two workers cannot take it (`is_heavy`). A worker that is more than
-    five messages below all those of a key that has the load of five workers joins the key's list, though none of them
-    is full (two and two with several sources, one and three with more than eight; `may_fetch`). A new plan, before the
-    messages with the numbers first, 2 first, 4 first, ... (from 0), forgets the lists of keys that the sketch has lost,
-    where there are more than 100 lists per worker.
+    messages on, or from three if two workers cannot take it (`is_heavy`). A worker that is more than five
+    messages below all those of a key that has the load of five workers joins the key's list, though none of them is
+    full (two messages and two workers with several sources, one and three with more than eight; `may_fetch`). A new
+    plan, before the messages with the numbers first, 2 first, 4 first, ... (from 0), forgets the lists of keys that the
+    sketch has lost, where there are more than 100 lists per worker.
 
     * choices(key) is the number of workers of the key's list, else 2; it only grows until the next plan.
     * No message lifts a load above the greatest of W-Choices, or what the table allows, whichever is more, unless to
