@@ -162,8 +162,8 @@ messages above it at the end or on average, which is what D-Choices tolerates:
 | 10, 48 | 6 | 0 | 0 | 0 | 0 | 0 |
 | 50 | 3 | 0 | 1 | 0 | 1 | 0 |
 
-The one that misses it: words from 50 sources on 50 workers, on average over the stream 26 messages above the mean, where
-W-Choices is 22 and D-Choices 303 (at the end 24, 22 and 641).
+The one that misses it: words from 50 sources on 50 workers, on average over the stream 26 messages above the mean,
+where W-Choices is 22 and D-Choices 303 (at the end 24, 22 and 641).
 
 `python -m benchmarks balance` has 233 more streams, most of which no paper has (1 M messages, 32 of them 20,000 and
 100,000; 5 to 1,000 workers, drift, real columns, 1 to 48 sources):
@@ -183,8 +183,9 @@ W-Choices is 22 and D-Choices 303 (at the end 24, 22 and 641).
   48 the 100 even keys (1,852 for 907: at each source their shares differ by chance, and W-Choices has all 10,000).
 * Five sources, messages above the mean at the end, `wrap`, W-Choices and D-Choices: 10, 7 and 46 (git changes by
   author, 5 workers; on average over the stream 313, 634 and 880), 15, 6 and 1,700 (drift at z = 0.8, 100; on average
-  34, 42 and 759); on 1,000 workers 26, 19 and 669, 43, 8 and 613 (drifts), 13, 10 and 11 (z = 0.1). On 1,000 workers the averages are up to 10 messages
-  above those of W-Choices, as each source needs some time to learn. All that is below 1e-4 of the messages.
+  34, 42 and 759); on 1,000 workers 26, 19 and 669, 43, 8 and 613 (drifts), 13, 10 and 11 (z = 0.1). On 1,000 workers
+  the averages are up to 10 messages above those of W-Choices, as each source needs some time to learn. All that is
+  below 1e-4 of the messages.
 * Short streams: one source is as level as W-Choices. With several sources short streams that drift or turn miss: all
   sources send a key that has become hot to the same workers, until these are full at each of them, and that adds up.
   Of 20,000 messages of five sources the end is 10 to 16 messages above the mean there, where W-Choices has 4 or 5 and
