@@ -42,14 +42,20 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark cases of tests that are marked `every(n)` as slow: all but every n-th of those that are not slow anyway."""
+    """Mark cases of tests that are marked `every(n)` as slow: all but every n-th of those that are not slow anyway.
+
+    Cases are the parameters of one test. On Connect that is every 2 n-th, and every other one of a test without the
+    mark: the classic session has them all.
+    """
     seen: Counter[tuple[object, ...]] = Counter()
     for item in items:
-        every, name = item.get_closest_marker("every"), (item.path, getattr(item, "originalname", None))
-        other_session = item.config.getoption("--connect") and not item.get_closest_marker("connect")
-        if every is None or other_session or item.get_closest_marker("slow"):
+        on_connect, mark = item.config.getoption("--connect"), item.get_closest_marker("every")
+        left_out = item.get_closest_marker("slow") or (on_connect and not item.get_closest_marker("connect"))
+        nth = (mark.args[0] if mark else 1) * (2 if on_connect else 1)
+        if left_out or nth == 1:
             continue
-        if seen[name] % every.args[0]:
+        name = (item.path, getattr(item, "originalname", item.name))
+        if seen[name] % nth:
             item.add_marker("slow")
         seen[name] += 1
 

@@ -401,6 +401,7 @@ def test_keys_stay_the_very_same_columns(facts):
         skew_groupby(facts, 6)
 
 
+@pytest.mark.every(2)
 @pytest.mark.parametrize("name", ["value", "n", "x0", "salt", "place", "_id", "r0_0"])
 def test_keys_of_any_name_stay_the_very_same_columns(facts, name):
     named = facts.withColumnRenamed("k", name).alias("a")
@@ -458,6 +459,7 @@ TRAPS = {
 }
 
 
+@pytest.mark.every(2)
 @pytest.mark.connect
 @pytest.mark.parametrize("trap", TRAPS)
 def test_expressions_that_mean_something_else_over_partial_results(spark, trap):

@@ -53,6 +53,7 @@ HOWS = [
 ]
 
 
+@pytest.mark.every(3)
 @pytest.mark.connect
 @pytest.mark.parametrize(("how", "left"), HOWS)
 def test_every_type_of_join_that_can_have_it(stored, how, left, adaptive):
@@ -112,6 +113,7 @@ def test_a_side_that_may_take_long_is_broadcast_only_by_adaptive_execution(store
     assert_same_rows(joined, stored["facts"].join(names, "k"))
 
 
+@pytest.mark.every(3)
 @pytest.mark.connect
 @pytest.mark.parametrize("side", ["facts", "names"])
 def test_not_beside_hot_rows_that_are_in_one_task_already(stored, side, adaptive):

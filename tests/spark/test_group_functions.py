@@ -161,6 +161,7 @@ TEXTS = {
 }
 
 
+@pytest.mark.every(3)
 @pytest.mark.connect
 @pytest.mark.parametrize("key", TEXTS)
 @pytest.mark.parametrize(("place", "profiled", "aqe"), [(0, False, "true"), (2, True, "true"), (2, False, "false")])
@@ -229,6 +230,7 @@ def one_list(parts):
     return pd.DataFrame({"k": parts["k"].iloc[:1], "sizes": [[n for each in parts["sizes"] for n in each]]})
 
 
+@pytest.mark.every(3)
 @pytest.mark.parametrize("batch", ["50", "10000"])
 @pytest.mark.parametrize(("setting", "value", "most"), [("groupRows", "70", 70), ("groupBytes", "4000", 300)])
 def test_sub_groups_are_bounded(spark, facts, setting, value, most, batch):

@@ -46,6 +46,7 @@ def test_pairs_of_a_key_that_is_hot_on_both_sides_are_spread(skewed, how):
     assert hot_partition(joined.where("k = 0")) <= 1.5
 
 
+@pytest.mark.every(3)
 @pytest.mark.parametrize("how", ["inner", "left", "right", "semi", "anti"])
 def test_pairs_of_a_hot_key_are_spread_beside_a_residual_condition(skewed, how):
     left, right = skewed(3000), skewed(60, hot=0.1).selectExpr("k AS key", "v AS w")
@@ -138,6 +139,7 @@ def test_a_full_join_that_no_null_can_be_in_is_left_to_spark(spark):
     assert "\n             7   50.02%  2,001" in text, text
 
 
+@pytest.mark.every(3)
 @pytest.mark.parametrize("how", ["inner", "left", "right", "semi", "anti"])
 def test_null_keys_that_do_not_come_out_are_left_out_before_the_shuffle(skewed, spark, tmp_path, how):
     skewed(3000, hot=0.2, nulls=0.6).write.parquet(str(tmp_path / "rows"))
@@ -173,6 +175,7 @@ def test_a_hot_null_is_spread_where_null_equals_null(skewed, how):
         assert hot_partition(joined.where("k IS NULL")) <= 1.5
 
 
+@pytest.mark.every(3)
 @pytest.mark.parametrize("how", ["left", "right", "full", "anti"])
 def test_a_hot_null_that_equals_none_of_the_other_side_is_spread(skewed, how):
     """Null would equal null, and there is none."""

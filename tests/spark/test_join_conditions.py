@@ -96,6 +96,7 @@ def test_conditions_on_one_side_are_still_applied_to_it_first(spark):
     assert "residual" not in text
 
 
+@pytest.mark.every(3)
 @pytest.mark.connect
 @pytest.mark.parametrize("how", ["inner", "left", "right", "semi", "anti"])
 @pytest.mark.parametrize("names", [["a", "b"], ["b", "a"]], ids="".join)

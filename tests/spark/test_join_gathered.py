@@ -109,6 +109,7 @@ def test_it_is_not_read_to_be_left_alone(hot, names, gathered, unread, caplog):
     assert "native (the left side is repartitioned by the key" in said, said
 
 
+@pytest.mark.every(3)
 @pytest.mark.connect
 @pytest.mark.parametrize("side", ["left", "right"])
 def test_explain_reads_it_and_names_the_hot_keys(monkeypatch, names, gathered, side, adaptive):

@@ -183,6 +183,7 @@ def is_split_by_spark(frame):
     return "skew=true" in plan
 
 
+@pytest.mark.every(3)
 @pytest.mark.parametrize("shape", ["as it is", *SHAPES, "cached as it lies"])
 def test_what_explain_says_of_a_shape_is_what_adaptive_execution_does(facts, dimension, shape, tiny):
     shapes = {"as it is": lambda f: f, "cached as it lies": lambda f: filled(f.withColumn("more", F.lit(1)).cache())}
@@ -194,6 +195,7 @@ def test_what_explain_says_of_a_shape_is_what_adaptive_execution_does(facts, dim
     left.unpersist()
 
 
+@pytest.mark.every(3)
 @pytest.mark.parametrize("hot", ["left", "right"])
 @pytest.mark.parametrize("how", ["inner", "left", "right", "full", "semi", "anti"])
 def test_what_explain_says_of_a_type_of_join_is_what_adaptive_execution_does(facts, dimension, how, hot, tiny):
@@ -203,6 +205,7 @@ def test_what_explain_says_of_a_type_of_join_is_what_adaptive_execution_does(fac
     assert ("adaptive execution may split" if acts else "adaptive execution would not act") in text, text
 
 
+@pytest.mark.every(2)
 @pytest.mark.parametrize("follows", FOLLOWED_BY)
 def test_adaptive_execution_splits_no_join_that_something_by_the_same_key_follows(facts, dimension, follows, tiny):
     then, other = FOLLOWED_BY[follows], dimension.select("k", F.lit(1).alias("one"))

@@ -28,6 +28,7 @@ def chosen(joined):
     return skewkit.explain(joined).partition("strategy   ")[2].partition(":")[0]
 
 
+@pytest.mark.every(5)
 @pytest.mark.parametrize("how", ["inner", "left", "semi"])
 def test_auto_takes_each_strategy_where_it_is_the_cheapest(stored, how):
     cases = {("even", "names"): "native", ("hot", "names"): "broadcast_head"}
@@ -43,6 +44,7 @@ def test_many_pairs_are_salted(stored):
     assert_same_rows(joined, stored["hot"].where("v < 6000").join(stored["many"], "k"))
 
 
+@pytest.mark.every(3)
 @pytest.mark.parametrize(("setting", "value"), [("broadcastRows", "0"), ("broadcastBytes", "10")])
 def test_a_broadcast_that_is_over_its_budget_is_not_chosen(spark, stored, setting, value):
     with conf(spark, f"spark.skewkit.{setting}", value):

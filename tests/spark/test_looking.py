@@ -126,6 +126,7 @@ def test_keys_whose_values_a_look_does_not_bring_are_named_by_a_profile(spark):
 BY_V = "(PARTITION BY k ORDER BY v"
 
 
+@pytest.mark.every(3)
 @pytest.mark.parametrize(
     ("value", "reason"),
     [

@@ -70,6 +70,7 @@ def arrow_together(parts):
     return together(parts.to_pylist())
 
 
+@pytest.mark.every(3)
 @pytest.mark.connect
 @pytest.mark.parametrize("hint", [{}, {"heavy": [0, None]}], ids=["profiled", "named"])
 @pytest.mark.parametrize("kind", ["pandas", "arrow"])

@@ -24,6 +24,7 @@ def counts(df, *keys):
     return {tuple(row[:-1]): row[-1] for row in df.groupBy(*keys).count().collect()}
 
 
+@pytest.mark.every(3)
 @pytest.mark.parametrize("keys", [("k",), ("k", "s")])
 def test_exact_profile_counts(skewed, keys, adaptive):
     df = skewed()
@@ -86,6 +87,7 @@ def test_one_query_and_one_pass(spark, skewed, connect):
     assert len(jobs) <= 4
 
 
+@pytest.mark.every(2)
 @pytest.mark.parametrize(
     "values",
     [
@@ -169,6 +171,7 @@ Join Inner, (a#1 = b#2), Statistics(sizeInBytes=9.9 EiB)
     assert guess_rows("") is None
 
 
+@pytest.mark.every(2)
 @pytest.mark.parametrize(
     ("plan", "reason"),
     [
