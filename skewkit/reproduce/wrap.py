@@ -195,8 +195,8 @@ where W-Choices is 22 and D-Choices 303 (at the end 24, 22 and 641).
   candidates from the beginning. Where some are, what the others leave uneven adds up: with 48 sources on average over
   the stream 27 messages for 22 (z = 0.8), and 4 to 26 more than W-Choices with drift, of 137 to 410. Where skew is
   high, `wrap` is more level: 13, 26 and 66 (z = 1.4), 13, 25 and 41 (z = 2). In queues (Figures 13 and 14 of the
-  D-Choices paper, `d-choices-14`) its 99th percentile is longer all the same, though shorter than that of D-Choices for
-  z = 1.4 and 2: a worker that got few messages at first has to take them later.
+  D-Choices paper, `d-choices-14`) its 99th percentile is up to twice that of W-Choices all the same: a worker that got
+  few messages at first has to take them later.
 * Fitted to the frequencies, one source is within one message of the mean on all lines, and all are within keys + n -
   1 pairs. Several sources know what all send, but not what each has sent: five end up to 3 messages above the mean,
   48 up to 15, which is more than 1e-3 of it on 1,000 workers, on most short streams, and with 48 sources on three
