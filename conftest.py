@@ -1,8 +1,9 @@
 """One Spark session for all tests of a process: classic, or Connect with `--connect`."""
 
 import socket
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Callable, Iterator
+from zlib import crc32
 
 import pytest
 from hypothesis import settings
@@ -41,23 +42,25 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Mark cases of tests that are marked `every(n)` as slow: all but every n-th of those that are not slow anyway.
 
-    Cases are the parameters of one test. On Connect that is every 2 n-th, and every other one of a test without the
-    mark: the classic session has them all.
+    Cases are the parameters of one test. On Connect every other one of what is left is marked, too: by the test's name
+    those with even or with odd numbers, so that adaptive execution is on for some tests and off for others.
     """
-    seen: Counter[tuple[object, ...]] = Counter()
+    on_connect = config.getoption("--connect")
+    tests: defaultdict[tuple[object, ...], list[pytest.Item]] = defaultdict(list)
     for item in items:
-        on_connect, mark = item.config.getoption("--connect"), item.get_closest_marker("every")
-        left_out = item.get_closest_marker("slow") or (on_connect and not item.get_closest_marker("connect"))
-        nth = (mark.args[0] if mark else 1) * (2 if on_connect else 1)
-        if left_out or nth == 1:
-            continue
-        name = (item.path, getattr(item, "originalname", item.name))
-        if seen[name] % nth:
-            item.add_marker("slow")
-        seen[name] += 1
+        if not item.get_closest_marker("slow") and (not on_connect or item.get_closest_marker("connect")):
+            tests[item.path, getattr(item, "originalname", item.name)].append(item)
+    for (_, name), cases in tests.items():
+        mark = cases[0].get_closest_marker("every")
+        kept = cases[:: mark.args[0] if mark else 1]
+        if on_connect:
+            kept = kept[crc32(str(name).encode()) % min(2, len(kept)) :: 2]
+        for item in cases:
+            if item not in kept:
+                item.add_marker("slow")
 
 
 @pytest.fixture(scope="session")

@@ -354,7 +354,6 @@ def test_explain_says_what_a_look_up_computes_twice(facts, dimension):
     assert "run twice" not in skewkit.explain(first)
 
 
-@pytest.mark.every(2)
 def test_a_chain_of_three_skew_joins_on_different_keys(facts, dimension, adaptive):
     keys = {"s": F.when(F.col("v") % 10 < 3, "1").otherwise(F.col("s")), "w": F.expr("if(v % 10 < 5, 7, v % 50)")}
     joined = plain = facts.withColumns(keys)
