@@ -45,8 +45,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Mark cases of tests that are marked `every(n)` as slow: all but every n-th of those that are not slow anyway.
 
-    Cases are the parameters of one test. On Connect every other one of what is left is marked, too: by the test's name
-    those with even or with odd numbers, so that adaptive execution is on for some tests and off for others.
+    Cases are the parameters of one test; n is twice as large on Connect. The test's name says with which case to start,
+    so that adaptive execution, for one, is on for some tests and off for others.
     """
     on_connect = config.getoption("--connect")
     tests: defaultdict[tuple[object, ...], list[pytest.Item]] = defaultdict(list)
@@ -55,9 +55,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             tests[item.path, getattr(item, "originalname", item.name)].append(item)
     for (_, name), cases in tests.items():
         mark = cases[0].get_closest_marker("every")
-        kept = cases[:: mark.args[0] if mark else 1]
-        if on_connect:
-            kept = kept[crc32(str(name).encode()) % min(2, len(kept)) :: 2]
+        step = (mark.args[0] if mark else 1) * (2 if on_connect else 1)
+        kept = cases[crc32(str(name).encode()) % min(step, len(cases)) :: step]
         for item in cases:
             if item not in kept:
                 item.add_marker("slow")

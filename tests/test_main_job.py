@@ -35,7 +35,13 @@ def run_job(folder: Path, *arguments: str, **environment: str) -> str:
         text=True,
         timeout=840,
         cwd=folder,
-        env={**os.environ, "PYSPARK_PYTHON": sys.executable, **environment},
+        # As in conftest.py: the job's queries are many and small, and most of its time is planning.
+        env={
+            **os.environ,
+            "PYSPARK_PYTHON": sys.executable,
+            "SPARK_SUBMIT_OPTS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+            **environment,
+        },
         check=False,
     )
     assert job.returncode == 0, job.stderr[-3000:]

@@ -134,6 +134,7 @@ def test_aggregates(facts, aggregates):
     check(facts, ["k"], *AGGREGATES[aggregates]())
 
 
+@pytest.mark.slow
 def test_payloads_that_have_no_hash(spark):
     df = spark.range(0, 200, 1, 3).selectExpr("if(id % 3 = 0, id, 0) k", "map('a', id) m", "parse_json('1') j", "id v")
     check(df, ["k"], values(), F.count("*"))
@@ -401,7 +402,7 @@ def test_keys_stay_the_very_same_columns(facts):
         skew_groupby(facts, 6)
 
 
-@pytest.mark.every(2)
+@pytest.mark.every(5)
 @pytest.mark.parametrize("name", ["value", "n", "x0", "salt", "place", "_id", "r0_0"])
 def test_keys_of_any_name_stay_the_very_same_columns(facts, name):
     named = facts.withColumnRenamed("k", name).alias("a")

@@ -363,6 +363,7 @@ def test_a_plan_whose_text_is_cut_off_is_not_trusted(spark, facts, dims):
         assert "native: a full join keeps" in explain(skew_join(fickle, dims, "k", "full", partitions=4))
 
 
+@pytest.mark.slow
 def test_a_session_with_more_shuffle_partitions_than_a_plan_can_have(spark, facts, dims):
     with conf(spark, "spark.sql.shuffle.partitions", "100000"):
         assert "65536 partitions" in explain(skew_join(facts, dims, "k", strategy="salt"))
@@ -764,6 +765,7 @@ def test_what_timestamp_means_is_not_left_to_the_session(spark):
         assert joined.count() == 1
 
 
+@pytest.mark.slow
 @pytest.mark.connect
 def test_keys_of_other_types_that_take_a_profile_job(spark):
     """What is grouped is not looked at but profiled, by keys that are cast already."""
@@ -827,7 +829,7 @@ def test_group_bys_that_lose_their_keys_are_not_used(spark, facts, dims):
         assert Counter(joined.collect()) == Counter(facts.join(dims, "k").collect())
 
 
-@pytest.mark.every(2)
+@pytest.mark.every(5)
 @pytest.mark.connect
 @pytest.mark.parametrize("how", ["semi", "right", "anti", None])
 def test_a_wide_right_side_with_hot_keys(spark, tmp_path, how):
@@ -877,6 +879,7 @@ def test_files_of_which_more_are_corrupt_when_other_columns_are_read(spark, tmp_
     assert Seen(right).dropping is None
 
 
+@pytest.mark.slow
 def test_a_look_up_does_not_double_the_plan_of_a_chain(spark, tmp_path):
     """A look-up on the result of joins runs these again, and the next one all of that."""
     spark.range(60_000).selectExpr("if(id % 2 = 0, 0, id % 5000) AS k", "id AS v0").write.parquet(str(tmp_path / "0"))
@@ -1031,6 +1034,7 @@ def test_who_cancels_the_profile_s_job_wants_no_other_job(spark):
         thread.join()
 
 
+@pytest.mark.slow
 def test_what_a_group_by_computes_is_neither_salt_nor_steady(spark):
     """EXPLAIN shows what is made of the results of a group-by in the logical plan only."""
     grouped = spark.range(4000).selectExpr("if(id % 3 < 2, 0, id % 50) AS k", "id % 400 AS g", "id AS v")
@@ -1047,6 +1051,7 @@ def test_what_a_group_by_computes_is_neither_salt_nor_steady(spark):
     assert Seen(left).varying([F.col("s")]) is None
 
 
+@pytest.mark.slow
 def test_a_float_cast_in_the_condition_and_one_in_the_frame(spark):
     """Plain Spark makes of two casts in a condition one, which loses no digit."""
     left = spark.range(16777217, 16777817).selectExpr("id AS a", "id AS v")
@@ -1059,6 +1064,7 @@ def test_a_float_cast_in_the_condition_and_one_in_the_frame(spark):
         check(stored.alias("l"), right.alias("r"), F.col("l.a") == F.col("r.d"), "inner", strategy)
 
 
+@pytest.mark.every(2)
 @pytest.mark.parametrize("how", ["left", "right", "full"])
 def test_nulls_that_a_profile_of_another_day_has_not_are_spread(spark, how):
     def rows(name):

@@ -47,7 +47,7 @@ def test_zipf(spark, tmp_path, z):
     assert_even(spark.read.parquet(str(tmp_path / "zipf.parquet")), "k")
 
 
-@pytest.mark.every(3)
+@pytest.mark.every(7)
 @pytest.mark.parametrize(("table", "key"), REAL)
 def test_real_keys(spark, tmp_path, table, key):
     """The salt of a row takes the time of its file, which is fixed here.

@@ -53,7 +53,7 @@ HOWS = [
 ]
 
 
-@pytest.mark.every(3)
+@pytest.mark.every(7)
 @pytest.mark.connect
 @pytest.mark.parametrize(("how", "left"), HOWS)
 def test_every_type_of_join_that_can_have_it(stored, how, left, adaptive):

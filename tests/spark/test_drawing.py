@@ -57,6 +57,7 @@ def _depth(line):
     return len(line) - len(line.lstrip(" :+-"))
 
 
+@pytest.mark.slow
 def test_a_join_that_was_left_to_spark_unread_need_not_run_to_be_seen(chained):
     """The look at its other side has seen how many rows a key has there."""
     facts, shops, regions = chained
@@ -72,7 +73,7 @@ def test_a_join_that_was_left_to_spark_unread_need_not_run_to_be_seen(chained):
     assert re.search(r"7   [34]\d\.\d\d%", skewkit.explain(first))
 
 
-@pytest.mark.every(2)
+@pytest.mark.every(5)
 @pytest.mark.parametrize("how", ["inner", "left", "right", "full"])
 def test_a_key_that_a_hot_row_brings_is_seen(chained, how):
     facts, shops, regions = chained
@@ -93,6 +94,7 @@ def test_a_key_that_a_hot_row_brings_is_seen(chained, how):
     assert_same_rows(again, regions.join(plain, "region", "left"))
 
 
+@pytest.mark.slow
 def test_a_third_join_is_drawn_from_the_first_frame(chained):
     facts, shops, regions = chained
     joined = skewkit.skew_join(skewkit.skew_join(facts, shops, "shop"), regions, "region")
@@ -241,6 +243,7 @@ def test_what_on_was_when_the_frames_were_joined_counts(chained):
     assert_same_rows(skewkit.skew_join(joined, regions, "region"), plain)
 
 
+@pytest.mark.slow
 def test_a_side_that_was_only_sampled_before_its_join_makes_no_hash_table(chained, spark):
     facts, shops, _ = chained
     more = spark.range(60_000).selectExpr("id % 30000 AS region", "id AS w")

@@ -161,7 +161,7 @@ TEXTS = {
 }
 
 
-@pytest.mark.every(3)
+@pytest.mark.every(7)
 @pytest.mark.connect
 @pytest.mark.parametrize("key", TEXTS)
 @pytest.mark.parametrize(("place", "profiled", "aqe"), [(0, False, "true"), (2, True, "true"), (2, False, "false")])
@@ -395,6 +395,7 @@ def test_cogroups(spark, facts, strategy, aqe):
     assert ("adaptive execution never splits a group-by" in text) == (strategy != "native"), text
 
 
+@pytest.mark.slow
 @pytest.mark.every(3)
 @pytest.mark.parametrize("hint", ["left", "both"])
 def test_cogroups_of_named_keys_add_no_exchange(facts, hint):
@@ -586,6 +587,7 @@ def test_whole_groups_are_placed_largest_first(spark):
         assert sorted(loads.values()) == [100, 100, 100], rows
 
 
+@pytest.mark.every(2)
 @pytest.mark.parametrize("kind", KINDS)
 def test_keys_of_one_hash_that_pandas_shows_alike_are_merged_apart(spark, kind):
     """Nulls within a key have no hash either, and within an array of doubles pandas has NaN for them."""

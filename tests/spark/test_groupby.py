@@ -43,7 +43,7 @@ def together(frame):
 SPREAD = "k bigint, n bigint, total bigint, top bigint"
 
 
-@pytest.mark.every(11)
+@pytest.mark.every(23)
 @pytest.mark.connect
 @pytest.mark.parametrize("strategy", ["auto", "native", *SCHEMES])
 def test_aggregates(facts, strategy, adaptive):
@@ -64,6 +64,7 @@ def test_medians_of_negative_zeros(spark, kind):
     assert_same_rows(skewkit.skew_groupby(df, "k", strategy="wrap", partitions=4).agg(*asked), plain)
 
 
+@pytest.mark.slow
 def test_medians_of_many_columns_are_left_to_spark(facts):
     """Each would be computed from a reading of the hot rows of its own."""
     df = facts.select("k", *((F.col("v") % (90 + i)).alias(f"c{i}") for i in range(9)))
@@ -220,6 +221,7 @@ def test_an_empty_dict_gives_the_keys(facts):
     assert "without an aggregate" in skewkit.explain(ours)
 
 
+@pytest.mark.slow
 def test_dicts_are_taken_as_spark_takes_them(facts):
     assert_same_rows(skewkit.skew_groupby(facts, "k").agg({"v": "max"}), facts.groupBy("k").agg({"v": "max"}))
     for names in ({"v": "count", "s": "collect_set", "k": "mean"}, {"s": "collect_list", "v": "avg"}, {"v": "median"}):

@@ -32,7 +32,7 @@ def dimension(spark):
     return keys.unionAll(spark.range(2).selectExpr("cast(null as bigint) k", "'nobody' name")).repartition(3)
 
 
-@pytest.mark.every(7)
+@pytest.mark.every(15)
 @pytest.mark.connect
 @pytest.mark.parametrize("how", ["inner", "left"])
 @pytest.mark.parametrize("strategy", STRATEGIES)
@@ -41,7 +41,7 @@ def test_many_to_one(facts, dimension, how, strategy, adaptive):
     assert assert_same_rows(joined, facts.join(dimension, "k", how)) > 1000
 
 
-@pytest.mark.every(7)
+@pytest.mark.every(15)
 @pytest.mark.parametrize("how", ["inner", "left"])
 @pytest.mark.parametrize("strategy", ["auto", "salt"])
 def test_many_to_many_with_both_sides_hot(skewed, how, strategy, adaptive):
@@ -87,7 +87,7 @@ def test_hot_on_the_right_only(facts, dimension, strategy):
     assert_same_rows(skewkit.skew_join(dimension, facts, "k", "left"), dimension.join(facts, "k", "left"))
 
 
-@pytest.mark.every(7)
+@pytest.mark.every(15)
 @pytest.mark.parametrize("how", ALIASES)
 def test_aliases_of_how(facts, dimension, how):
     joined = skewkit.skew_join(facts, dimension, "k", how)
@@ -104,7 +104,7 @@ def test_composite_keys_with_partial_nulls(skewed, strategy):
         assert_same_rows(joined, left.join(right, ["s", "k"], how))
 
 
-@pytest.mark.every(2)
+@pytest.mark.every(5)
 @pytest.mark.parametrize("how", ["left", "right", "full", "anti"])
 def test_rows_of_a_composite_key_that_is_null_in_part_are_spread(skewed, how):
     left = skewed(3000, hot=0.7).withColumn("s", F.when(F.col("k") > 0, F.col("s")))
@@ -142,7 +142,7 @@ def test_self_join_by_alias(facts, strategy):
     assert_same_rows(joined, a.join(b, on, "inner").select("a.k", "b.v", "a.s"))
 
 
-@pytest.mark.every(3)
+@pytest.mark.every(7)
 @pytest.mark.connect
 @pytest.mark.parametrize("how", KINDS)
 def test_self_join_with_both_sides_hot(skewed, how):
@@ -166,7 +166,7 @@ def test_conditions_without_an_equality_are_left_to_spark(facts, dimension, stra
     assert "native" in skewkit.explain(joined)
 
 
-@pytest.mark.every(11)
+@pytest.mark.every(23)
 @pytest.mark.parametrize("how", KINDS)
 @pytest.mark.parametrize("case", CASES)
 def test_hot_keys_in_every_type_of_join(skewed, how, case, adaptive):
@@ -225,7 +225,7 @@ CONDITIONS = {
 }
 
 
-@pytest.mark.every(11)
+@pytest.mark.every(23)
 @pytest.mark.parametrize("how", KINDS)
 @pytest.mark.parametrize("condition", CONDITIONS)
 @pytest.mark.parametrize("case", ["both", pytest.param("left", marks=SLOW), pytest.param("right", marks=SLOW)])
@@ -258,7 +258,7 @@ TYPES = {
 }
 
 
-@pytest.mark.every(7)
+@pytest.mark.every(15)
 @pytest.mark.parametrize("ansi", ["true", pytest.param("false", marks=SLOW)])
 @pytest.mark.parametrize("how", ["inner", "full"])
 @pytest.mark.parametrize("types", TYPES)
@@ -297,7 +297,7 @@ def test_references_after_a_join_by_name(skewed, how, on, connect):
         assert_same_rows(pick(joined), pick(plain))
 
 
-@pytest.mark.every(7)
+@pytest.mark.every(15)
 @pytest.mark.parametrize("how", KINDS)
 def test_broadcast_head_in_every_type_of_join_that_can_have_it(skewed, how, adaptive):
     for case in ("left", "right"):
@@ -354,6 +354,7 @@ def test_explain_says_what_a_look_up_computes_twice(facts, dimension):
     assert "run twice" not in skewkit.explain(first)
 
 
+@pytest.mark.every(2)
 def test_a_chain_of_three_skew_joins_on_different_keys(facts, dimension, adaptive):
     keys = {"s": F.when(F.col("v") % 10 < 3, "1").otherwise(F.col("s")), "w": F.expr("if(v % 10 < 5, 7, v % 50)")}
     joined = plain = facts.withColumns(keys)
@@ -431,7 +432,7 @@ def test_helper_names_do_not_clash(facts, dimension):
         assert_same_rows(joined, left.join(right, "k", "left"))
 
 
-@pytest.mark.every(7)
+@pytest.mark.every(15)
 @pytest.mark.parametrize(("how", "strategy"), [*((how, "salt") for how in KINDS), ("left", "broadcast_head")])
 @pytest.mark.parametrize(
     "key",
@@ -503,6 +504,7 @@ def test_collated_keys_are_left_to_spark(skewed, how):
         skewkit.skew_join(left, right, "k", how, strategy="salt")
 
 
+@pytest.mark.slow
 def test_integers_of_different_width(facts, dimension):
     narrow = dimension.withColumn("k", F.col("k").cast("int"))
     for strategy in ("broadcast_head", "salt"):

@@ -31,7 +31,7 @@ AUTHOR_IS_USER = {
 }
 
 
-@pytest.mark.every(5)
+@pytest.mark.every(11)
 @pytest.mark.connect
 @pytest.mark.parametrize("how", KINDS)
 @pytest.mark.parametrize("condition", AUTHOR_IS_USER)
@@ -96,7 +96,7 @@ def test_conditions_on_one_side_are_still_applied_to_it_first(spark):
     assert "residual" not in text
 
 
-@pytest.mark.every(3)
+@pytest.mark.every(7)
 @pytest.mark.connect
 @pytest.mark.parametrize("how", ["inner", "left", "right", "semi", "anti"])
 @pytest.mark.parametrize("names", [["a", "b"], ["b", "a"]], ids="".join)

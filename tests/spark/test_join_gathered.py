@@ -45,6 +45,7 @@ def reason_of(caplog, join):
     return said
 
 
+@pytest.mark.every(2)
 @pytest.mark.connect
 def test_a_hot_other_side_is_spread(spark, hot, names, gathered):
     """It has hot keys of its own, or so many rows of a key that what comes out is skewed."""
@@ -62,6 +63,7 @@ def test_by_another_column_it_is_no_obstacle(hot, names, gathered):
         assert "strategy   native" not in text, text
 
 
+@pytest.mark.every(2)
 @pytest.mark.connect
 def test_hot_rows_that_are_together_stay_so(spark, hot, names, gathered):
     """The other side has few rows of a key, or many of a cold one, or of null; or nobody has looked at it."""

@@ -58,7 +58,7 @@ WHY_NOT = {
 }
 
 
-@pytest.mark.every(5)
+@pytest.mark.every(11)
 @pytest.mark.parametrize("how", ["inner", "full"])
 @pytest.mark.parametrize("shape", SHAPES)
 def test_shapes_that_adaptive_execution_never_splits(facts, dimension, shape, how, adaptive):
@@ -112,6 +112,7 @@ def test_hot_rows_of_one_file_of_many_are_spread(spark, facts, dimension, tmp_pa
     assert ("adaptive execution would not act: it never splits a full join\n" if how == "full" else one) in text, text
 
 
+@pytest.mark.every(2)
 @pytest.mark.connect
 @pytest.mark.parametrize("key", ["k", "timestamp_seconds(k)", "named_struct('a', k)"])
 def test_explain_says_how_many_of_a_hot_keys_rows_come_from_one_task(spark, facts, dimension, tmp_path, key):
@@ -152,7 +153,7 @@ FOLLOWED_BY = {
 }
 
 
-@pytest.mark.every(5)
+@pytest.mark.every(11)
 @pytest.mark.parametrize("follows", FOLLOWED_BY)
 def test_joins_that_something_by_the_same_key_follows(spark, facts, dimension, adaptive, follows):
     """Plain Spark goes on with the partitions of such a join; ours have other partitions, and the same rows."""
@@ -195,7 +196,7 @@ def test_what_explain_says_of_a_shape_is_what_adaptive_execution_does(facts, dim
     left.unpersist()
 
 
-@pytest.mark.every(3)
+@pytest.mark.every(7)
 @pytest.mark.parametrize("hot", ["left", "right"])
 @pytest.mark.parametrize("how", ["inner", "left", "right", "full", "semi", "anti"])
 def test_what_explain_says_of_a_type_of_join_is_what_adaptive_execution_does(facts, dimension, how, hot, tiny):

@@ -79,7 +79,7 @@ PLANS = {
 }
 
 
-@pytest.mark.every(2)
+@pytest.mark.every(5)
 @pytest.mark.parametrize("name", PLANS)
 def test_exchanges(spark, facts, name):
     make, expected = PLANS[name]

@@ -32,7 +32,7 @@ def assert_spread(joined, unmatched, most):
 
 
 @pytest.mark.connect
-@pytest.mark.every(2)
+@pytest.mark.every(5)
 @pytest.mark.parametrize(("kind", "how"), [(k, h) for h in ("left", "full", "anti") for k in ("parquet", "orc")])
 def test_null_keys_of_files(spark, dimension, tmp_path, kind, how):
     facts = of_files(spark, str(tmp_path / "t"), kind)
@@ -48,6 +48,7 @@ def test_null_keys_of_files(spark, dimension, tmp_path, kind, how):
         assert_same_rows(joined.toDF(*named), dimension.join(facts, on, mirror).toDF(*named))
 
 
+@pytest.mark.slow
 def test_null_keys_of_many_small_files(spark, dimension, tmp_path):
     """Rows of the same number in their files are other rows."""
     spark.range(400).selectExpr(*WIDE).repartition(100).write.parquet(str(tmp_path / "t"))

@@ -67,7 +67,7 @@ def told(batches):
         yield pa.RecordBatch.from_pydict({"said": [str(table.num_rows)]})
 
 
-@pytest.mark.every(2)
+@pytest.mark.every(5)
 @pytest.mark.connect
 @pytest.mark.parametrize("weight", ["67108864", UNWEIGHED])
 @pytest.mark.parametrize("frame", FRAMES)

@@ -42,6 +42,7 @@ def test_the_row_with_the_maximum_of_its_group(spark, how, connect):
         check(df, best, [df["k"] > 5, df["t"] == best["m"]], how, "auto")
 
 
+@pytest.mark.every(2)
 @pytest.mark.connect
 @pytest.mark.parametrize("how", ["left", "right", "full"])
 def test_keys_of_a_frame_that_both_read(spark, how):

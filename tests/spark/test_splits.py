@@ -291,7 +291,7 @@ def test_halves_of_small_numbers_are_no_larger_than_their_sum(spark, value, rows
 READ_ON_CONNECT = sorted(CASES)[::6]
 
 
-@pytest.mark.every(16)
+@pytest.mark.every(33)
 @pytest.mark.parametrize(
     "name", [pytest.param(name, marks=pytest.mark.connect if name in READ_ON_CONNECT else ()) for name in CASES]
 )
@@ -307,6 +307,7 @@ def test_row_of_sketches(facts, name):
     check(per_row, [F.expr(read)])
 
 
+@pytest.mark.slow
 def test_all_at_once(facts):
     exprs = [case() for name, cases in CASES.items() if not name.startswith("theta") for case in cases[:1]]
     check(facts, exprs)

@@ -31,7 +31,7 @@ JOINS = [
 ]
 
 
-@pytest.mark.every(3)
+@pytest.mark.every(7)
 @pytest.mark.connect
 @pytest.mark.parametrize(("strategy", "how"), JOINS)
 @pytest.mark.parametrize("by", ["name", "condition"])
@@ -43,6 +43,7 @@ def test_joins(left, right, strategy, how, by):
         assert_same_rows(found, plain)
 
 
+@pytest.mark.every(2)
 @pytest.mark.connect
 @pytest.mark.parametrize("how", ["inner", "left", "full"])
 def test_a_join_of_a_join_is_treated(spark, left, right, how):
@@ -55,6 +56,7 @@ def test_a_join_of_a_join_is_treated(spark, left, right, how):
     assert_same_rows(both, left.join(right, "k", how).join(others, "v", "left"))
 
 
+@pytest.mark.slow
 @pytest.mark.connect
 def test_groups_and_windows(left):
     grouped = skewkit.skew_groupby(left, "k", strategy="wrap", partitions=3)

@@ -108,7 +108,7 @@ ORDERS = {
 }
 
 
-@pytest.mark.every(7)
+@pytest.mark.every(15)
 @pytest.mark.connect
 @pytest.mark.parametrize("order", ORDERS)
 def test_orders(facts, order):
@@ -227,7 +227,7 @@ FRAMES = {
 }
 
 
-@pytest.mark.every(7)
+@pytest.mark.every(15)
 @pytest.mark.connect
 @pytest.mark.parametrize("descending", [False, pytest.param(True, marks=pytest.mark.slow)], ids=["asc", "desc"])
 @pytest.mark.parametrize("frame", FRAMES)
@@ -246,6 +246,7 @@ def test_half_infinite_frames_of_values(facts, bounds):
     check(facts, ["k"], [F.desc("tied")], {**sums(), "first": F.min("s")}, ("rangeBetween", *bounds))
 
 
+@pytest.mark.slow
 def test_ranges_of_decimals(facts):
     check(facts, ["k"], [F.desc_nulls_first("e")], sums(), ("rangeBetween", -2, 1))
 
@@ -275,6 +276,7 @@ def local_sorts(df):
     return df._jdf.queryExecution().optimizedPlan().toString().count("Sort [")
 
 
+@pytest.mark.slow
 def test_literals_are_what_they_are(facts):
     check(facts, ["k"], ["tied"], {"top": F.max(F.lit("z")), "twos": F.sum(F.lit(2)), "n": F.count(F.lit(None))})
 
@@ -312,6 +314,7 @@ def test_a_constant_has_no_deviation(facts, order):
     assert {value for row in rows.select("a", "b", "c").distinct().collect() for value in row} == {0.0, None}
 
 
+@pytest.mark.slow
 @pytest.mark.connect
 def test_squares_that_overflow_are_infinite(spark):
     df = spark.range(0, 300, 1, 4).selectExpr(
@@ -322,6 +325,7 @@ def test_squares_that_overflow_are_infinite(spark):
         check(df, ["k"], order, moments, frame)
 
 
+@pytest.mark.slow
 def test_functions_of_finite_frames_keep_their_constants(facts):
     functions = {
         "middle": F.percentile("v", 0.5),
@@ -398,6 +402,7 @@ def test_a_default_of_another_type_is_made_one_of_the_column(facts, default):
     check(df, ["k"], ["v"], {"back": F.lag("x", 1, other), "on": F.lead("x", 2, other)})
 
 
+@pytest.mark.every(2)
 @pytest.mark.parametrize("frame", [("rangeBetween", -2, 2), ("rowsBetween", -3, 1)], ids=str)
 def test_a_star_and_a_lambda_are_of_the_row_and_not_of_the_blocks(facts, frame):
     df = facts.select("k", "v", "i")
@@ -469,6 +474,7 @@ def test_long_order_values_are_cut_near(spark, order, monkeypatch):
     assert max(len(text) for found in cuts for parts in found.values() for (text,) in parts) <= 2048
 
 
+@pytest.mark.slow
 def test_lists_of_wide_values_are_not_handed_from_block_to_block(spark):
     df = spark.range(2_000).selectExpr("if(id % 10 < 9, 0, id) AS k", "id AS v", "repeat(string(id), 5000) AS x")
     for function, why in ((F.lag("x", 60), "b would send too many rows"), (F.lag("v", 60), None)):
@@ -491,10 +497,12 @@ def test_texts_that_begin_alike_cannot_be_cut(spark):
     assert_same_rows(found, plain(df, ["k"], ["v", "t"], {"n": F.row_number()}))
 
 
+@pytest.mark.slow
 def test_bounds_may_be_numbers_of_numpy(facts):
     check(facts, ["k"], ["v"], {"three": F.sum("v")}, ("rowsBetween", np.int64(-3), np.int32(0)))
 
 
+@pytest.mark.slow
 def test_blocks_of_many_partitions(facts):
     """Optimizing the search for one of many blocks took for ever: every step mentions the one before several times."""
     window = skewkit.skew_window(facts, ["k"], ["d", "v"], strategy="split", partitions=108)
