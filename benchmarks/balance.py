@@ -20,6 +20,7 @@ SPEEDS = {
     "1 in 5 at half": (1.0, 1.0, 1.0, 1.0, 0.5),
     "1, 2 and 4": (1.0, 1.0, 2.0, 2.0, 4.0),
     "1 in 5 at 20": (20.0, 1.0, 1.0, 1.0, 1.0),
+    "3 in 10 at 5": (5.0,) * 3 + (1.0,) * 7,  # Figure 10 of the Consistent Grouping paper
 }
 FEW = 2.0  # messages above the bound that count as none: a millionth of all
 OTHERS = ("w_choices", "d_choices", "two_choices")
@@ -165,8 +166,11 @@ def capacities(rows: int, runs: int) -> None:
         "drift 1.4, 10": streams.drifting_zipf(rows, KEYS, 1.4, 10, seed=1),
         "drift 2.0, 10": streams.drifting_zipf(rows, KEYS, 2.0, 10, seed=1),
     }
-    for (shape, fifth), (n, sources) in itertools.product(SPEEDS.items(), ((20, 1), (100, 1), (20, 5))):
-        speeds = np.tile(fifth, n // 5)
+    for name, column in (("novels_words", "word"), ("git_changes", "dir")):
+        if (DATA / f"{name}.parquet").exists():
+            cases[f"{name[:6]}, {column}"] = real(name, column, rows)
+    for (shape, some), (n, sources) in itertools.product(SPEEDS.items(), ((20, 1), (100, 1), (20, 5))):
+        speeds = np.tile(some, n // len(some))
         for name, stream in cases.items():
             cells = []
             for scheme, options, fitted in ways.values():

@@ -24,8 +24,8 @@ PAPER = Paper(
         "simulations take those assigned over the capacity.",
         "A worker keeps its last virtual worker, busy or not: without any it would hear nothing, and say nothing. So "
         "a busy worker with one leaves its queue.",
-        "Which virtual worker moves is not said: the one that its worker has had for longest. A worker that signals "
-        "leaves the other queue, where it may still stand.",
+        "First come, first served is taken to mean that the virtual worker moves that its worker has had for longest. "
+        "A worker that signals leaves the other queue, where it may still stand.",
         "Keys are hashed to virtual workers, which are not points of a circle; where PoRC hashes a key with the salts "
         "1, 2, ..., the salts step a seeded 64-bit mixer. The mean that a load may exceed by epsilon has the message "
         "in it that is being assigned, in PoRC and in CH.",

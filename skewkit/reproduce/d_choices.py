@@ -16,7 +16,9 @@ PAPER = Paper(
         "message of the head; `refresh=0` does it for every one.",
         "SpaceSaving has 10 counters per worker (`capacity`), and at least 2 / theta. A key counts as "
         "hot by its lower bound, the counter less its error: by the counter itself, with fewer than 5 per "
-        "worker, every key that is tracked would look hot.",
+        "worker, every key that is tracked would look hot. Equation (3) takes the lower bounds of these keys; all "
+        "messages beyond them are its tail.",
+        "Sources do not merge their sketches, which the paper says can be done: each finds the head and d for itself.",
         "The hash functions are not named; candidates are drawn by a seeded 64-bit mixer.",
     ),
     figures=(

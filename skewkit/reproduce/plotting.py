@@ -21,6 +21,7 @@ SCHEMES = {
     "power_of_two": ("PoTC", "#d6a11e"),
     "random_choices": ("PoRC", "#7d5ba6"),
     "bounded_hash": ("CH", "#e07b39"),
+    "bounded_hash, points": ("CH, points = 10", "#f2b58a"),
     "consistent": ("CG", "#8a5a44"),
     "dkg": ("DKG", "#3a6ea5"),
     "round-robin": ("Round-Robin", "#8c8c8c"),
