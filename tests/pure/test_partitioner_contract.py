@@ -172,6 +172,15 @@ def test_the_seed_decides(name):
     assert len({tuple(r) for r in routes}) == 3
 
 
+@every_scheme
+@some
+@given(stream=keys, workers=worker_counts, seed=st.integers(0, 2**64 - 1), cut=st.integers(0, 150))
+def test_the_same_seed_gives_the_same_routes(name, stream, workers, seed, cut):
+    first, second = make(name, workers, seed), make(name, workers, seed)
+    singly = [first.route(key) for key in stream[:cut]]
+    assert singly + first.route_many(stream[cut:]).tolist() == second.route_many(stream).tolist()
+
+
 def test_routes_do_not_depend_on_the_process():
     code = (
         "from skewkit.partitioners import PARTITIONERS\n"
