@@ -77,7 +77,8 @@ class FurtherWorkers:
         self._least.sort()
 
     def _deal(self, capacities: Floats) -> None:
-        """Give each worker 16 places times its capacity, one at least; what is beyond 16 only on average.
+        """Give each worker 16 places times its capacity, one at least; what is beyond 16 only on average (evenly, where it
+        rounds to none).
 
         Where all are alike, each has its 16, and candidates are those without capacities. A worker with less leaves its
         last ones to those with more, by consistent hashing: a capacity that changes moves few places.
@@ -85,8 +86,10 @@ class FurtherWorkers:
         due = np.maximum(1, np.rint(_PLACES * capacities).astype(np.int64))
         workers = np.arange(due.size, dtype=np.int32)
         places, more = np.repeat(workers, _PLACES), np.maximum(0, due - _PLACES)
+        if not more.any():  # a slow worker among many: all others are a little above the mean
+            more = (capacities > 1.0).astype(np.int64)
         left = np.flatnonzero(np.arange(places.size) % _PLACES >= due[places])
-        if left.size and more.any():
+        if left.size:
             owners = np.repeat(workers, more)
             numbers = np.arange(owners.size) - np.repeat(np.cumsum(more) - more, more)
             points = mix_many((owners.astype(np.uint64) << _HALF) + numbers.astype(np.uint64) + _AWAY)

@@ -36,6 +36,16 @@ def test_candidates_are_drawn_by_capacities(capacities):
     assert np.all(found[~slow] >= 1.0)
 
 
+@pytest.mark.parametrize("workers", [3, 20, 100, 1000])
+def test_a_slow_worker_among_many_is_a_candidate_less_often(workers):
+    """The others are above the mean by less than one of their 16 places."""
+    relative = np.array([0.25, *[1.0] * (workers - 1)])
+    relative /= relative.mean()
+    found = shares(FurtherWorkers(array("d", relative), capacities=relative), workers)
+    assert found[0] == pytest.approx(np.rint(16 * relative[0]) / 16)
+    assert np.all(found[1:] >= 1.0)
+
+
 def test_candidates_follow_learned_capacities_and_few_move():
     alike = FurtherWorkers(array("d", bytes(800)), capacities=np.ones(100))
     plain = FurtherWorkers(array("d", bytes(800)))
