@@ -77,9 +77,9 @@ class FurtherWorkers:
         self._least.sort()
 
     def _deal(self, capacities: Floats) -> None:
-        """Give each worker 16 places times its capacity, one at least; what is beyond 16 only on average (evenly, where it
-        rounds to none).
+        """Give each worker 16 places times its capacity, one at least; what is beyond 16 only on average.
 
+        Where that rounds to none, all that are above the mean share evenly what slow workers leave.
         Where all are alike, each has its 16, and candidates are those without capacities. A worker with less leaves its
         last ones to those with more, by consistent hashing: a capacity that changes moves few places.
         """

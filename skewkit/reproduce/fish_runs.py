@@ -139,7 +139,7 @@ def classification(size: Size, seed: int) -> list[Row]:
 def assignment(size: Size, seed: int) -> list[Row]:
     """Figure 16: half of the workers are twice as fast."""
     rows: list[Row] = []
-    for n in workers(size):
+    for n in size.of(full=workers(size), quick=(16, 128), tiny=(16,)):
         capacities = np.where(np.arange(n) % 2 == 0, 2.0, 1.0) / 1.5
         for name, how in (("HWA", "wait"), ("by load", "load")):
             for z in size.of(full=skews(size), quick=(1.0, 2.0), tiny=(1.0,)):

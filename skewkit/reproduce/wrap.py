@@ -92,7 +92,7 @@ def unequal(size: Size, seed: int) -> list[Row]:
     rows: list[Row] = []
     for shape, fifth in CAPACITIES.items():
         speeds = np.tile(fifth, 4)
-        for z in size.of(full=(0.8, 1.4, 2.0), quick=(0.8, 1.4, 2.0), tiny=(1.4,)):
+        for z in size.of(full=(0.8, 1.4, 2.0), quick=(0.8, 2.0), tiny=(1.4,)):
             stream = streams.zipf(m, KEYS, z, seed)
             for way, (scheme, told, learn) in WAYS.items():
                 options: dict[str, Any] = {"capacities": speeds} if told else {"learn": True} if learn else {}
