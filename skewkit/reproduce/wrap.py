@@ -204,8 +204,9 @@ where W-Choices is 22 and D-Choices 303 (at the end 24, 22 and 641).
 * Workers of unlike capacities, in a second table of 84 lines (Zipf streams, drifts, words, git directories). `wrap`
   that is told them is up to 10 % above the mean by capacity for a while after many keys have changed (most on git
   directories), and without drift up to 1 %, where W-Choices is 53 to 133 % above it and D-Choices 53 to 346 %. `wrap`
-  that learns them does as well: 10.5 % and 1 %. Neither has more pairs than D-Choices on any line. (One that learns may have more with several sources where service times vary by as much as
-  their mean: each learns from its own reports only.)"""
+  that learns them does as well: 10.5 % and 1 %. Neither has more pairs than D-Choices on any line. (One that learns
+  may have more with several sources where service times vary by as much as their mean: each learns from its own
+  reports only.)"""
 
 PAPER = Paper(
     name="wrap",
