@@ -12,30 +12,31 @@ from skewkit.errors import SkewkitError
 
 if TYPE_CHECKING:
     from skewkit.api.explain import explain
-    from skewkit.api.groupby import SkewGroupedData, skew_groupby
-    from skewkit.api.join import skew_join
+    from skewkit.api.group.skew_groupby import SkewGroupedData, skew_groupby
+    from skewkit.api.join.skew_join import skew_join
     from skewkit.api.profile import skew_profile
-    from skewkit.api.window import SkewWindow, skew_window
+    from skewkit.api.window.skew_window import SkewWindow, skew_window
     from skewkit.attach import install, uninstall
-    from skewkit.plan.keyplan import KeyPlan
-    from skewkit.plan.profile import HeavyKey, KeyProfile
+    from skewkit.plan.placement.key_plan import KeyPlan
+    from skewkit.plan.profile.heavy_key import HeavyKey
+    from skewkit.plan.profile.key_profile import KeyProfile
     from skewkit.sqlfunctions import register
 
 __version__ = "0.1.0"
 
 _HOMES = {
-    "HeavyKey": "skewkit.plan.profile",
-    "KeyPlan": "skewkit.plan.keyplan",
-    "KeyProfile": "skewkit.plan.profile",
-    "SkewGroupedData": "skewkit.api.groupby",
-    "SkewWindow": "skewkit.api.window",
+    "HeavyKey": "skewkit.plan.profile.heavy_key",
+    "KeyPlan": "skewkit.plan.placement.key_plan",
+    "KeyProfile": "skewkit.plan.profile.key_profile",
+    "SkewGroupedData": "skewkit.api.group.skew_groupby",
+    "SkewWindow": "skewkit.api.window.skew_window",
     "explain": "skewkit.api.explain",
     "install": "skewkit.attach",
     "register": "skewkit.sqlfunctions",
-    "skew_groupby": "skewkit.api.groupby",
-    "skew_join": "skewkit.api.join",
+    "skew_groupby": "skewkit.api.group.skew_groupby",
+    "skew_join": "skewkit.api.join.skew_join",
     "skew_profile": "skewkit.api.profile",
-    "skew_window": "skewkit.api.window",
+    "skew_window": "skewkit.api.window.skew_window",
     "uninstall": "skewkit.attach",
 }
 

@@ -7,10 +7,10 @@ from typing import Any
 
 from pyspark.sql import DataFrame
 
-from skewkit.api.groupby import skew_groupby
-from skewkit.api.join import skew_join
+from skewkit.api.group.skew_groupby import skew_groupby
+from skewkit.api.join.skew_join import skew_join
 from skewkit.api.profile import skew_profile
-from skewkit.api.window import skew_window
+from skewkit.api.window.skew_window import skew_window
 from skewkit.errors import AttachError
 
 METHODS: dict[str, Callable[..., Any]] = {

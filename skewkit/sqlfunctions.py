@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from pyspark.sql import SparkSession
 
 from skewkit.errors import EnvironmentProblem, UnsupportedError
-from skewkit.spark.compat import has_sql_functions
+from skewkit.spark.session.compat import has_sql_functions
 
 if TYPE_CHECKING:
     from importlib.resources.abc import Traversable  # Python 3.11 and later have it there

@@ -1,7 +1,8 @@
 """The layers of skewkit: who may import whom, what needs no Spark, and what no module may do.
 
 The order is that of the design: an import goes up the list, never sideways between layers and never down.
-Modules inside one package may import each other. A new module at the top of `skewkit/` belongs into `LAYERS`.
+Inside a layer modules may import each other, but never in a circle.
+A new module at the top of `skewkit/` belongs into `LAYERS`.
 """
 
 import ast
@@ -21,6 +22,7 @@ LAYERS = (
     ("errors", "logs"),
     ("compiled",),
     ("options", "hashing"),
+    ("checks",),
     ("sketch",),
     ("partitioners",),
     ("plan",),
@@ -37,7 +39,7 @@ PURE = (*(name for names in LAYERS[: LEVEL["spark"]] for name in names), "simula
 NEEDED_AT_RUN_TIME = {"numpy", "mmh3"}  # the dependencies of the wheel
 NOT_WITHOUT_EXTRAS = ("pyspark", "delta", "py4j", "pandas", "pyarrow", "matplotlib", "grpc", "numba", "llvmlite")
 CLASSIC = {"_jc", "_jvm", "_jsc", "_jsparkSession"}
-ABOUT_CLASSIC = ("skewkit.spark.compat", "skewkit.spark.columns", "skewkit.spark.columnsteps")
+ABOUT_CLASSIC = ("skewkit.spark.session.compat", "skewkit.spark.expressions.columns", "skewkit.spark.expressions.steps")
 NEVER = {"_jdf", "rdd", "rand", "randn"}
 NO_CALLS = {"print", "rand", "randn"}
 RAND_IN_SQL = re.compile(r"\brandn?\s*\(", re.IGNORECASE)
@@ -177,6 +179,35 @@ def banned_errors(module: str, source: str) -> list[str]:
     return found
 
 
+def circles(sources: dict[str, str]) -> list[str]:
+    """Return the circles of imports between modules, lazy ones and those for type checkers included."""
+    graph = {}
+    for module, source in sources.items():
+        found = set()
+        for node, _, _ in walk(ast.parse(source)):
+            for target in targets(node, module):
+                names = [f"{target}.{alias.name}" for alias in getattr(node, "names", [])]
+                parts = {name for name in names if name in sources}  # `from package import module`
+                found |= parts or {target, f"{target}.__init__"}
+        graph[module] = sorted(found & set(sources) - {module})
+    state: dict[str, int] = {}
+    found_circles = []
+
+    def visit(module: str, path: tuple[str, ...]) -> None:
+        state[module] = 1
+        for target in graph[module]:
+            if state.get(target) == 1:
+                found_circles.append(" -> ".join([*path[path.index(target) :], target]))
+            elif target not in state:
+                visit(target, (*path, target))
+        state[module] = 2
+
+    for module in sorted(graph):
+        if module not in state:
+            visit(module, (module,))
+    return found_circles
+
+
 # --- the checks on skewkit ---
 
 
@@ -192,6 +223,19 @@ def test_every_layer_up_to_the_functions_has_modules():
 def test_skewkit_passes(check):
     found = [error for module, source in modules().items() for error in check(module, source)]
     assert not found, "\n" + "\n".join(found)
+
+
+def test_no_circle_of_imports():
+    found = circles(modules())
+    assert not found, "\n" + "\n".join(found)
+
+
+def test_folders_and_files_stay_small():
+    files = sorted(PACKAGE.rglob("*.py"))
+    long = [str(path) for path in files if len(path.read_text().splitlines()) > 500]
+    full = [str(folder) for folder in {path.parent for path in files} if len(list(folder.glob("*.py"))) > 21]
+    assert not full, f"more than 20 modules in a folder: {full}"
+    assert not long, f"more than 500 lines: {long}"
 
 
 def test_docstrings_of_every_layer_are_run(request):
@@ -244,6 +288,19 @@ def test_import_skewkit_loads_nothing_heavy():
 
 
 @pytest.mark.parametrize(
+    ("sources", "found"),
+    [
+        ({"skewkit.a": "import skewkit.b", "skewkit.b": "import os"}, 0),
+        ({"skewkit.a": "import skewkit.b", "skewkit.b": "def f():\n    from skewkit.a import x"}, 1),
+        ({"skewkit.a": "import skewkit.b", "skewkit.b": "if TYPE_CHECKING:\n    from skewkit.a import X"}, 1),
+        ({"skewkit.p.__init__": "from skewkit.p.q import x", "skewkit.p.q": "from skewkit.p import y"}, 1),
+    ],
+)
+def test_circles_finds(sources, found):
+    assert len(circles(sources)) == found
+
+
+@pytest.mark.parametrize(
     ("module", "source", "part"),
     [
         ("skewkit.sketch.decayed", "import skewkit.partitioners", "goes down"),
@@ -254,7 +311,7 @@ def test_import_skewkit_loads_nothing_heavy():
         ("skewkit.plan", "from .api import skew_join", "goes down"),
         ("skewkit.plan", "from . import api", "goes down"),
         ("skewkit.plan", "def f():\n    from skewkit.spark import route", "goes down"),
-        ("skewkit.plan", "import importlib\nimportlib.import_module('skewkit.api.join')", "goes down"),
+        ("skewkit.plan", "import importlib\nimportlib.import_module('skewkit.api.join.skew_join')", "goes down"),
         (
             "skewkit.plan",
             "import_module('.api', 'skewkit')",
@@ -282,10 +339,13 @@ def test_layer_errors_finds(module, source, part):
     ("module", "source"),
     [
         ("skewkit.plan.plan", "from skewkit.errors import ArgumentError\nimport numpy as np\nimport os"),
-        ("skewkit.plan.plan", "from skewkit.plan.profile import KeyProfile\nfrom .profile import KeyProfile"),
+        (
+            "skewkit.plan.plan",
+            "from skewkit.plan.profile.key_profile import KeyProfile\nfrom .lookup import x",
+        ),
         ("skewkit.plan.__init__", "from .profile import KeyProfile\nfrom skewkit import sketch, errors"),
         ("skewkit.plan", "if TYPE_CHECKING:\n    from pyspark.sql import DataFrame"),
-        ("skewkit.spark.route", "import pyspark\nfrom skewkit.plan import Plan"),
+        ("skewkit.spark.routing.route", "import pyspark\nfrom skewkit.plan import Plan"),
         ("skewkit.cli", "from skewkit import __version__\nimport skewkit.report"),
         ("skewkit.__init__", "from skewkit.api import skew_join"),
     ],
@@ -316,7 +376,7 @@ def test_dependency_errors_finds(module, source):
         ("skewkit.errors", "import difflib"),
         ("skewkit.plan", "import numpy as np\nimport mmh3\nfrom skewkit.errors import ArgumentError"),
         ("skewkit.plan", "def plot():\n    import matplotlib"),
-        ("skewkit.spark.route", "import pandas"),
+        ("skewkit.spark.routing.route", "import pandas"),
         ("skewkit.__init__", "from skewkit.errors import SkewkitError\nimport importlib"),
         ("skewkit.__init__", "if TYPE_CHECKING:\n    from skewkit.api import skew_join"),
         ("skewkit.__init__", "def __getattr__(name):\n    import skewkit.api"),
@@ -345,18 +405,18 @@ def test_dependency_errors_lets_pass(module, source):
     ],
 )
 def test_banned_errors_finds(source):
-    assert len(banned_errors("skewkit.spark.route", source)) == 1
+    assert len(banned_errors("skewkit.spark.routing.route", source)) == 1
 
 
 @pytest.mark.parametrize(
     ("module", "source"),
     [
-        ("skewkit.spark.route", '"""No `rand()`, no print(x), no assert."""'),
-        ("skewkit.spark.route", 'def f():\n    """Doc.\n\n    >>> print(1)\n    1\n    """'),
-        ("skewkit.spark.route", "# df._jdf, rand()\nx = 'operand (1)'"),
-        ("skewkit.spark.route", "pprint(1); logger.info('a'); rng.random(); 'grand total'"),
-        ("skewkit.spark.compat", "spark._jvm; hasattr(column, '_jc')"),
-        ("skewkit.spark.columns", "spark._jvm; hasattr(column, '_jc')"),
+        ("skewkit.spark.routing.route", '"""No `rand()`, no print(x), no assert."""'),
+        ("skewkit.spark.routing.route", 'def f():\n    """Doc.\n\n    >>> print(1)\n    1\n    """'),
+        ("skewkit.spark.routing.route", "# df._jdf, rand()\nx = 'operand (1)'"),
+        ("skewkit.spark.routing.route", "pprint(1); logger.info('a'); rng.random(); 'grand total'"),
+        ("skewkit.spark.session.compat", "spark._jvm; hasattr(column, '_jc')"),
+        ("skewkit.spark.expressions.columns", "spark._jvm; hasattr(column, '_jc')"),
     ],
 )
 def test_banned_errors_lets_pass(module, source):

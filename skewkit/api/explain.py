@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pyspark.sql import DataFrame
 
-from skewkit.plan.explain import choice_text
-from skewkit.spark.frames import choice_of
+from skewkit.plan.explanation import choice_text
+from skewkit.spark.session.remembered import choice_of
 
 
 def explain(frame: DataFrame) -> str:

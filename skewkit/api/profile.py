@@ -6,14 +6,14 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import NumericType
 
-from skewkit.api.common import analysed, check_batch, check_frame, check_partitions, settings_of
+from skewkit.api.arguments import analysed, check_batch, check_frame, check_partitions, settings_of
+from skewkit.checks import real_number
 from skewkit.errors import ArgumentError, ArgumentTypeError, KeyTypeError
-from skewkit.partitioners.checks import real_number
-from skewkit.plan.profile import KeyProfile
-from skewkit.spark.compat import is_column
-from skewkit.spark.keys import find_keys
-from skewkit.spark.profiling import Task, auto_fraction, profile
-from skewkit.spark.seen import Seen
+from skewkit.plan.profile.key_profile import KeyProfile
+from skewkit.spark.explained.plan_facts import Seen
+from skewkit.spark.expressions.keys import find_keys
+from skewkit.spark.sampling.profiling import Task, auto_fraction, profile
+from skewkit.spark.session.compat import is_column
 
 
 def skew_profile(

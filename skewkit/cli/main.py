@@ -6,7 +6,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from skewkit.cli import reproduce
+from skewkit.cli.reproduce import HELP, add_arguments, run
 from skewkit.errors import SkewkitError
 
 
@@ -18,10 +18,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     parser = argparse.ArgumentParser(prog="python -m skewkit", description="skewkit on the command line")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    reproduce.add_arguments(commands.add_parser("reproduce", help=reproduce.HELP, description=reproduce.HELP))
+    add_arguments(commands.add_parser("reproduce", help=HELP, description=HELP))
     given = parser.parse_args(arguments)
     try:
-        reproduce.run(given)
+        run(given)
     except SkewkitError as error:
         sys.stderr.write(f"{parser.prog} {given.command}: {error}\n")
         return 2

@@ -1,4 +1,4 @@
-"""Compiled twin of the plan of a fitted wrap-around scheme (`skewkit.partitioners.cut.Cut`)."""
+"""Compiled twin of the plan of a fitted wrap-around scheme (`skewkit.partitioners.wrap.cut.Cut`)."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def route_cut(
     sent: Floats,
     credit: float,
 ) -> None:
-    """Route messages by the plan of `skewkit.partitioners.cut.Cut`."""
+    """Route messages by the plan of `skewkit.partitioners.wrap.cut.Cut`."""
     fills, order = np.empty(parts.size), np.empty(parts.size, dtype=np.int64)
     for head in range(heads.size):
         _order(fills, order, sent, parts, starts[head], starts[head + 1])

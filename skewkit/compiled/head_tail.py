@@ -27,7 +27,7 @@ _30, _27, _31, _32 = np.uint64(30), np.uint64(27), np.uint64(31), np.uint64(32)
 
 @compiled
 def _candidate(at: np.uint64, workers: np.uint64) -> np.int64:
-    """Return the worker for the number `hash + index * GOLDEN` (`skewkit.partitioners.candidates`)."""
+    """Return the worker for the number `hash + index * GOLDEN` (`skewkit.partitioners.rules.candidates`)."""
     at = (at ^ (at >> _30)) * _FIRST
     at = (at ^ (at >> _27)) * _SECOND
     return np.int64(((at ^ (at >> _31)) >> _32) * workers >> _32)

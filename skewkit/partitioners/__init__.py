@@ -8,19 +8,19 @@ True
 
 from skewkit.partitioners.base import Partitioner
 from skewkit.partitioners.bounded_hash import BoundedHash
-from skewkit.partitioners.consistent import ConsistentGrouping
+from skewkit.partitioners.consistent.consistent import ConsistentGrouping
 from skewkit.partitioners.d_choices import DChoices
 from skewkit.partitioners.dkg import DistributionAware
-from skewkit.partitioners.fish import Fish
+from skewkit.partitioners.fish.fish import Fish
 from skewkit.partitioners.key import KeyGrouping
-from skewkit.partitioners.posg import ProactiveOnline
+from skewkit.partitioners.posg.posg import ProactiveOnline
 from skewkit.partitioners.power_of_two import PowerOfTwo
 from skewkit.partitioners.random_choices import RandomChoices
 from skewkit.partitioners.round_robin import RoundRobin
 from skewkit.partitioners.shuffle import ShuffleGrouping
 from skewkit.partitioners.two_choices import TwoChoices
 from skewkit.partitioners.w_choices import WChoices
-from skewkit.partitioners.wrap import WrapAround
+from skewkit.partitioners.wrap.wrap import WrapAround
 
 _SCHEMES: tuple[type[Partitioner], ...] = (
     KeyGrouping,

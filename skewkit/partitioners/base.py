@@ -14,13 +14,13 @@ import numpy as np
 import numpy.typing as npt
 
 from skewkit import compiled
+from skewkit.checks import HEAVIEST, MOST, Floats, non_negative, real_number, whole_number
 from skewkit.errors import ArgumentError, ArgumentTypeError, UnsupportedError, nearest
 from skewkit.hashing import hash_key, hash_keys
 from skewkit.hashing.columns import plain_keys
 from skewkit.hashing.keys import Key, Keys
 from skewkit.hashing.mix import Hashes
 from skewkit.partitioners.changing import Changing
-from skewkit.partitioners.checks import HEAVIEST, MOST, Floats, non_negative, real_number, whole_number
 
 Routes = npt.NDArray[np.int32]
 P = TypeVar("P", bound="Partitioner")

@@ -6,10 +6,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from skewkit.checks import Floats, whole_number
 from skewkit.hashing.mix import Hashes
 from skewkit.partitioners.base import Routes
-from skewkit.partitioners.bounded import Bounded
-from skewkit.partitioners.checks import Floats, whole_number
+from skewkit.partitioners.bases.bounded import Bounded
 from skewkit.sketch import HashRing
 
 

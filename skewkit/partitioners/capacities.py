@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from skewkit.checks import Floats, non_negative
 from skewkit.errors import ArgumentError
-from skewkit.partitioners.checks import Floats, non_negative
 
 _SAMPLES = 64  # the time per message is a mean over about so many reports of a worker
 _SOON, _REPORTS = 4, 32  # reports per worker to the first adjustment, and, each time doubled, from one to the next

@@ -5,8 +5,8 @@ from __future__ import annotations
 from array import array
 from typing import ClassVar
 
+from skewkit.checks import whole_number
 from skewkit.errors import ArgumentError, UnsupportedError
-from skewkit.partitioners.checks import whole_number
 
 
 class Changing:

@@ -7,13 +7,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from skewkit.checks import Floats, real_number, whole_number
 from skewkit.hashing.mix import Hashes
 from skewkit.partitioners.base import Routes
-from skewkit.partitioners.candidates import first_candidates
-from skewkit.partitioners.checks import Floats, real_number, whole_number
-from skewkit.partitioners.head_tail import HeadTail
-from skewkit.partitioners.least_loaded import LeastLoaded
-from skewkit.partitioners.optimal_choices import optimal_choices
+from skewkit.partitioners.bases.head_tail import HeadTail
+from skewkit.partitioners.rules.candidates import first_candidates
+from skewkit.partitioners.rules.least_loaded import LeastLoaded
+from skewkit.partitioners.rules.optimal_choices import optimal_choices
 
 _NEVER = 2**62  # a number of messages that no stream has
 _REMEMBERED = 1 << 14  # candidate lists kept; they are drawn again when needed

@@ -7,9 +7,9 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from skewkit.partitioners.checks import Floats, switch, whole_number
-from skewkit.partitioners.lpt import longest_first
-from skewkit.partitioners.planned import Planned
+from skewkit.checks import Floats, switch, whole_number
+from skewkit.partitioners.bases.planned import Planned
+from skewkit.partitioners.rules.lpt import longest_first
 
 
 class DistributionAware(Planned):

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from skewkit.checks import Floats
 from skewkit.hashing.mix import Hashes
 from skewkit.partitioners.base import Partitioner, Routes
-from skewkit.partitioners.candidates import candidate, candidate_many
-from skewkit.partitioners.checks import Floats
+from skewkit.partitioners.rules.candidates import candidate, candidate_many
 
 
 class KeyGrouping(Partitioner):

@@ -6,11 +6,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from skewkit.checks import Floats
 from skewkit.hashing.mix import GOLDEN, MASK, Hashes, mix
 from skewkit.partitioners.base import Routes
-from skewkit.partitioners.candidates import candidate, candidate_many
-from skewkit.partitioners.checks import Floats
-from skewkit.partitioners.greedy import TwoCandidates
+from skewkit.partitioners.bases.two_candidates import TwoCandidates
+from skewkit.partitioners.rules.candidates import candidate, candidate_many
 
 
 class PowerOfTwo(TwoCandidates):

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
+from skewkit.checks import Floats
 from skewkit.hashing.mix import Hashes
 from skewkit.partitioners.base import Routes
-from skewkit.partitioners.bounded import Bounded
-from skewkit.partitioners.candidates import candidate, candidate_many
-from skewkit.partitioners.checks import Floats
+from skewkit.partitioners.bases.bounded import Bounded
+from skewkit.partitioners.rules.candidates import candidate, candidate_many
 
 _REMEMBERED = 1 << 16  # sequences kept; they are drawn again when needed
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
+from skewkit.checks import Floats
 from skewkit.hashing.mix import Hashes, mix, to_range
 from skewkit.partitioners.base import Routes
-from skewkit.partitioners.checks import Floats
-from skewkit.partitioners.head_tail import HeadTail
+from skewkit.partitioners.bases.head_tail import HeadTail
 
 
 class RoundRobin(HeadTail):

@@ -6,9 +6,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from skewkit.checks import Floats
 from skewkit.hashing.mix import Hashes, mix, to_range
 from skewkit.partitioners.base import Partitioner, Routes
-from skewkit.partitioners.checks import Floats
 
 
 class ShuffleGrouping(Partitioner):

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from skewkit.checks import Floats
 from skewkit.hashing.mix import Hashes
 from skewkit.partitioners.base import Routes
-from skewkit.partitioners.candidates import candidate, candidate_many
-from skewkit.partitioners.checks import Floats
-from skewkit.partitioners.greedy import TwoCandidates
+from skewkit.partitioners.bases.two_candidates import TwoCandidates
+from skewkit.partitioners.rules.candidates import candidate, candidate_many
 
 
 class TwoChoices(TwoCandidates):

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
+from skewkit.checks import Floats
 from skewkit.hashing.mix import Hashes
 from skewkit.partitioners.base import Routes
-from skewkit.partitioners.checks import Floats
-from skewkit.partitioners.head_tail import HeadTail
-from skewkit.partitioners.least_loaded import LeastLoaded
+from skewkit.partitioners.bases.head_tail import HeadTail
+from skewkit.partitioners.rules.least_loaded import LeastLoaded
 
 
 class WChoices(HeadTail):

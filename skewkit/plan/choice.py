@@ -7,10 +7,9 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from skewkit.options import Settings
-from skewkit.plan.joinplan import Head, JoinPlan
-from skewkit.plan.joinrules import Side, opposite
-from skewkit.plan.keyplan import KeyPlan
-from skewkit.plan.price import (
+from skewkit.plan.join.join_plan import Head, JoinPlan
+from skewkit.plan.join.kinds import Side, opposite
+from skewkit.plan.join.price import (
     Price,
     Widths,
     broadcast_fits,
@@ -20,7 +19,8 @@ from skewkit.plan.price import (
     salt_price,
     whole_price,
 )
-from skewkit.plan.profile import KeyProfile
+from skewkit.plan.placement.key_plan import KeyPlan
+from skewkit.plan.profile.key_profile import KeyProfile
 
 
 @dataclass(frozen=True)
@@ -117,7 +117,7 @@ class Chosen(NamedTuple):
 def choose_join(
     plan: JoinPlan, profiles: Sequence[KeyProfile | None], settings: Settings, options: JoinOptions
 ) -> Chosen:
-    """Return what `auto` takes: the cheapest by `skewkit.plan.price`.
+    """Return what `auto` takes: the cheapest by `skewkit.plan.join.price`.
 
     Strategies that share all their work among the tasks are compared for as many slots as partitions. A broadcast of a
     whole side has the driver work alone, which is little beside the work of few slots and much beside that of many.

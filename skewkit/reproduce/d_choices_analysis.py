@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from skewkit.partitioners.optimal_choices import optimal_choices
+from skewkit.partitioners.rules.optimal_choices import optimal_choices
 from skewkit.reproduce.figure import Axis, Claim, Figure, Plot, Row, Rows, Size, pick
 from skewkit.reproduce.measuring import exponents
 from skewkit.simulator.streams import zipf_shares

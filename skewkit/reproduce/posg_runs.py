@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from skewkit.partitioners.checks import Floats
+from skewkit.checks import Floats
 from skewkit.reproduce.figure import Row, Size
 from skewkit.simulator import replay, streams
 from skewkit.simulator.streams import Stream

@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from skewkit.errors import ArgumentError, nearest
-from skewkit.reproduce import consistent, d_choices, dkg, fish, posg, wrap
+from skewkit.reproduce.consistent import PAPER as CONSISTENT
+from skewkit.reproduce.d_choices import PAPER as D_CHOICES
+from skewkit.reproduce.dkg import PAPER as DKG
 from skewkit.reproduce.figure import Figure, Paper
+from skewkit.reproduce.fish import PAPER as FISH
+from skewkit.reproduce.posg import PAPER as POSG
+from skewkit.reproduce.wrap import PAPER as WRAP
 
-PAPERS: dict[str, Paper] = {
-    paper.name: paper for paper in (d_choices.PAPER, consistent.PAPER, dkg.PAPER, posg.PAPER, fish.PAPER, wrap.PAPER)
-}
+PAPERS: dict[str, Paper] = {paper.name: paper for paper in (D_CHOICES, CONSISTENT, DKG, POSG, FISH, WRAP)}
 FIGURES: dict[str, Figure] = {figure.name: figure for paper in PAPERS.values() for figure in paper.figures}
 
 

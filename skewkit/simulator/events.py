@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
+from skewkit.checks import real_number, whole_number
 from skewkit.errors import ArgumentError, ArgumentTypeError
-from skewkit.partitioners.checks import real_number, whole_number
 
 
 @dataclass(frozen=True)

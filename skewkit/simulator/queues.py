@@ -7,7 +7,7 @@ import itertools
 import numpy as np
 import numpy.typing as npt
 
-from skewkit.partitioners.checks import Floats
+from skewkit.checks import Floats
 from skewkit.simulator.speeds import Speeds
 
 

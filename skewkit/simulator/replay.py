@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from skewkit.checks import Floats, non_negative, whole_number
 from skewkit.errors import ArgumentError, ArgumentTypeError, UnsupportedError, nearest
 from skewkit.hashing.columns import plain_keys
 from skewkit.hashing.keys import Keys, hash_keys
 from skewkit.partitioners import PARTITIONERS, Partitioner
 from skewkit.partitioners.base import weights_of
 from skewkit.partitioners.capacities import checked_capacities
-from skewkit.partitioners.checks import Floats, non_negative, whole_number
 from skewkit.simulator.events import ChangeCapacity, Event, in_order
 from skewkit.simulator.queues import departures
 from skewkit.simulator.routing import route_and_report, route_in_bulk

@@ -9,9 +9,9 @@ from heapq import heappop, heappush
 import numpy as np
 import numpy.typing as npt
 
+from skewkit.checks import Floats
 from skewkit.hashing.keys import Keys
 from skewkit.partitioners import Partitioner
-from skewkit.partitioners.checks import Floats
 from skewkit.simulator.events import AddWorker, Event, RemoveWorker
 from skewkit.simulator.speeds import Speeds
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from skewkit.partitioners.checks import Floats
+from skewkit.checks import Floats
 from skewkit.simulator.events import AddWorker, ChangeCapacity, Event
 
 

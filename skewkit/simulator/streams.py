@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from skewkit.checks import Floats, real_number, whole_number
 from skewkit.errors import (
     ArgumentError,
     ArgumentTypeError,
@@ -15,7 +16,6 @@ from skewkit.errors import (
     KeyTypeError,
     nearest,
 )
-from skewkit.partitioners.checks import Floats, real_number, whole_number
 
 Stream = npt.NDArray[np.int64]
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from skewkit.partitioners.checks import Floats
+from skewkit.checks import Floats
 
 Queue = npt.NDArray[np.intp]  # the numbers of the messages of one worker, in order
 

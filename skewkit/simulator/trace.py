@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from skewkit.checks import Floats, non_negative, one_of, real_number, whole_number
 from skewkit.errors import ArgumentError, ArgumentTypeError, UnsupportedError
 from skewkit.hashing import hash_keys
 from skewkit.hashing.columns import key_list
 from skewkit.hashing.keys import Keys
 from skewkit.hashing.mix import Hashes
 from skewkit.partitioners import Partitioner
-from skewkit.partitioners.checks import Floats, non_negative, one_of, real_number, whole_number
 from skewkit.simulator.speeds import Speeds
 from skewkit.simulator.timing import Queue, busy_until, lengths_at, queues_of
 

@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from skewkit.checks import HEAVIEST, MOST, Floats, non_negative, real_number, whole_number
 from skewkit.errors import ArgumentError, ArgumentTypeError
 from skewkit.hashing import hash_keys
 from skewkit.hashing.keys import Key, Keys
 from skewkit.hashing.mix import GOLDEN, mix
-from skewkit.sketch.checks import HEAVIEST, MOST, Floats, non_negative, real_number, whole_number
 
 _HALF = np.uint64(32)
 _LOWER = np.uint64(0xFFFF_FFFF)

@@ -11,8 +11,8 @@ from typing import Any, Generic, Protocol, TypeVar
 
 import numpy.typing as npt
 
+from skewkit.checks import keys_and_weights, real_number, whole_number
 from skewkit.errors import ArgumentTypeError
-from skewkit.sketch.checks import keys_and_weights, real_number, whole_number
 
 
 class Sketch(Protocol):

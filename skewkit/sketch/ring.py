@@ -12,9 +12,9 @@ from collections.abc import Iterable
 import numpy as np
 import numpy.typing as npt
 
+from skewkit.checks import MOST, whole_number
 from skewkit.errors import ArgumentError
 from skewkit.hashing.mix import GOLDEN, Hashes, mix, mix_many
-from skewkit.sketch.checks import MOST, whole_number
 
 _NUMBERS = 1 << 32
 """Numbers of workers end here, so that every place has a number of 64 bits."""

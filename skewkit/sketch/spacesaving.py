@@ -14,9 +14,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from skewkit.checks import HEAVIEST, MOST, keys_and_weights, real_number, whole_number
 from skewkit.errors import ArgumentTypeError, KeyTypeError
 from skewkit.hashing.columns import is_null
-from skewkit.sketch.checks import HEAVIEST, MOST, keys_and_weights, real_number, whole_number
 
 
 class _NaN(float):

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skewkit.partitioners.capacities import Capacities
-from skewkit.partitioners.further_workers import FurtherWorkers
-from skewkit.partitioners.least_loaded import LeastLoaded
+from skewkit.partitioners.rules.least_loaded import LeastLoaded
+from skewkit.partitioners.wrap.further_workers import FurtherWorkers
 
 
 @given(st.lists(st.integers(0, 30), min_size=1, max_size=20), st.data())

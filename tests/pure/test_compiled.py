@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 
 from skewkit import compiled
 from skewkit.hashing import hash_key, hash_keys
-from skewkit.partitioners import PARTITIONERS, base, planned
-from skewkit.partitioners.optimal_choices import optimal_choices
+from skewkit.partitioners import PARTITIONERS, base
+from skewkit.partitioners.bases import planned
+from skewkit.partitioners.rules.optimal_choices import optimal_choices
 from skewkit.simulator import streams
 from skewkit.sketch import SpaceSaving
 from skewkit.sketch.packed import pack, unpack

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from skewkit.errors import ArgumentError
 from skewkit.partitioners import PARTITIONERS
-from skewkit.partitioners.consistent import ConsistentGrouping
-from skewkit.partitioners.delegation import Delegation, Kind, Signal
-from skewkit.partitioners.virtual_workers import VirtualWorkers
+from skewkit.partitioners.consistent.consistent import ConsistentGrouping
+from skewkit.partitioners.consistent.delegation import Delegation, Kind, Signal
+from skewkit.partitioners.consistent.virtual_workers import VirtualWorkers
 from skewkit.simulator import AddWorker, RemoveWorker, replay, streams
 
 relaxed = settings(deadline=None)

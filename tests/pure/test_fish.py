@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from skewkit.partitioners import PARTITIONERS
-from skewkit.partitioners.hot_keys import HotKeys
-from skewkit.partitioners.waiting import WaitingTimes
+from skewkit.partitioners.fish.hot_keys import HotKeys
+from skewkit.partitioners.fish.waiting import WaitingTimes
 from skewkit.simulator import AddWorker, RemoveWorker, replay, streams
 from skewkit.sketch import Decayed, SpaceSaving
 

@@ -10,15 +10,16 @@ from hypothesis import strategies as st
 
 from skewkit.hashing.spark import xxhash64
 from skewkit.options import Settings
-from skewkit.plan import joinplan
-from skewkit.plan.adaptive import adaptive_note
 from skewkit.plan.choice import JoinOptions, choose_join
-from skewkit.plan.grid import along, cells_of, shape_of, work
-from skewkit.plan.joinplan import JoinPlan, join_plan
-from skewkit.plan.joinrules import KEPT, SIDES, JoinRules, opposite
-from skewkit.plan.price import Widths, makes_many_pairs, native_price, salt_price, whole_price
-from skewkit.plan.profile import HeavyKey, KeyProfile, named_heavy
-from skewkit.plan.samplebounds import bounds, surely_unlisted
+from skewkit.plan.join import join_plan as joinplan
+from skewkit.plan.join.adaptive import adaptive_note
+from skewkit.plan.join.join_plan import JoinPlan, join_plan
+from skewkit.plan.join.kinds import KEPT, SIDES, JoinRules, opposite
+from skewkit.plan.join.matrix import along, cells_of, shape_of, work
+from skewkit.plan.join.price import Widths, makes_many_pairs, native_price, salt_price, whole_price
+from skewkit.plan.profile.heavy_key import HeavyKey
+from skewkit.plan.profile.key_profile import KeyProfile, named_heavy
+from skewkit.plan.profile.sample_bounds import bounds, surely_unlisted
 
 AGAIN = st.sampled_from([(), ("left",), ("right",), SIDES])
 RULES = st.builds(JoinRules, st.sampled_from(sorted(KEPT)), st.booleans(), AGAIN)
@@ -147,7 +148,7 @@ def test_hot_right_keys_of_a_semi_join_are_answered_by_the_look_up():
 def test_copied_keys_without_a_number_stay_whole(monkeypatch):
     left, right, rules = profile_of({1: 5000.0, 2: 4000.0}), profile_of({3: 1.0}), JoinRules("full")
     assert [grid.checked for grid in join_plan(left, right, 8, rules).grids[:2]] == [True, True]
-    monkeypatch.setattr("skewkit.plan.joinplan.INTS", 8)
+    monkeypatch.setattr("skewkit.plan.join.join_plan.INTS", 8)
     plan = join_plan(left, right, 8, rules)
     sides_meet(plan)
     assert plan.grids[0].checked

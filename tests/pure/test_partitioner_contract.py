@@ -16,7 +16,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from skewkit.errors import ArgumentError, ArgumentTypeError, KeyTypeError, SkewkitError, UnsupportedError
-from skewkit.partitioners import PARTITIONERS, Partitioner, planned
+from skewkit.partitioners import PARTITIONERS, Partitioner
+from skewkit.partitioners.bases import planned
 from skewkit.simulator import streams
 
 # Options that bring a scheme's turning points into the range of short streams.

@@ -9,12 +9,12 @@ from hypothesis import strategies as st
 
 from skewkit.errors import ArgumentError, ProfileError
 from skewkit.hashing.spark import xxhash64
-from skewkit.partitioners.optimal_choices import optimal_choices
-from skewkit.plan.alias import SCALE, alias_table
-from skewkit.plan.keyplan import KeyPlan, key_plan
-from skewkit.plan.load import HeavyLoad, KeyLoad
-from skewkit.plan.lookup import cuckoo_table, slots_of
-from skewkit.plan.schemes import SCHEMES
+from skewkit.partitioners.rules.optimal_choices import optimal_choices
+from skewkit.plan.placement.alias import SCALE, alias_table
+from skewkit.plan.placement.key_plan import KeyPlan, key_plan
+from skewkit.plan.placement.load import HeavyLoad, KeyLoad
+from skewkit.plan.placement.lookup import cuckoo_table, slots_of
+from skewkit.plan.placement.schemes import SCHEMES
 
 
 def load_of(weights: list[float], buckets: int = 1024, spread: float = 0.0, divisible: bool = True) -> KeyLoad:

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from skewkit.hashing import hash_key
 from skewkit.partitioners import PARTITIONERS
-from skewkit.partitioners.execution_times import ExecutionTimes, cells_of, matrix_shape
-from skewkit.partitioners.posg_operator import Operator, OperatorState
-from skewkit.partitioners.posg_scheduler import Request, Scheduler, SchedulerState
+from skewkit.partitioners.posg.execution_times import ExecutionTimes, cells_of, matrix_shape
+from skewkit.partitioners.posg.operator_instance import Operator, OperatorState
+from skewkit.partitioners.posg.scheduler import Request, Scheduler, SchedulerState
 from skewkit.simulator import replay, streams
 
 relaxed = settings(deadline=None)

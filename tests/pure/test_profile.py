@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from skewkit.errors import ArgumentError, ProfileError
 from skewkit.hashing.spark import xxhash64
-from skewkit.plan.load import expected_tail
-from skewkit.plan.profile import (
+from skewkit.plan.placement.load import expected_tail
+from skewkit.plan.profile.key_profile import (
     HeavyKey,
     KeyProfile,
     empty_profile,
@@ -22,7 +22,7 @@ from skewkit.plan.profile import (
     named_heavy,
     profile_text,
 )
-from skewkit.plan.rehash import rehashed
+from skewkit.plan.profile.rehash import rehashed
 
 BUCKETS = 16
 UTC = dt.timezone.utc

@@ -14,12 +14,12 @@ from skewkit import compiled
 from skewkit.errors import SkewkitError
 from skewkit.hashing import hash_keys
 from skewkit.partitioners import PARTITIONERS
-from skewkit.partitioners.buckets import bucket_many, expected_weights
-from skewkit.partitioners.budget import Budget
-from skewkit.partitioners.candidates import candidate_many
-from skewkit.partitioners.lpt import longest_first
-from skewkit.partitioners.optimal_choices import optimal_choices
-from skewkit.partitioners.slack import Slack
+from skewkit.partitioners.rules.buckets import bucket_many, expected_weights
+from skewkit.partitioners.rules.candidates import candidate_many
+from skewkit.partitioners.rules.lpt import longest_first
+from skewkit.partitioners.rules.optimal_choices import optimal_choices
+from skewkit.partitioners.wrap.budget import Budget
+from skewkit.partitioners.wrap.slack import Slack
 from skewkit.simulator import ChangeCapacity, replay, streams
 from skewkit.simulator.streams import zipf_shares
 

@@ -6,9 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from skewkit.errors import ArgumentError, ArgumentTypeError
-from skewkit.partitioners.lpt import longest_first
-from skewkit.partitioners.optimal_choices import optimal_choices
-from skewkit.partitioners.wrap_around import water_level, wrap_around
+from skewkit.partitioners.rules.lpt import longest_first
+from skewkit.partitioners.rules.optimal_choices import optimal_choices
+from skewkit.partitioners.rules.wrap_around import water_level, wrap_around
 
 relaxed = settings(deadline=None)
 

@@ -15,8 +15,8 @@ from pyspark.sql import functions as F
 
 from skewkit import SkewkitError, explain, skew_join, skew_profile
 from skewkit.errors import UnsupportedError
-from skewkit.spark.compat import is_connect
-from skewkit.spark.keys import quoted
+from skewkit.spark.expressions.keys import quoted
+from skewkit.spark.session.compat import is_connect
 from tests.helpers import conf
 
 SAME = [

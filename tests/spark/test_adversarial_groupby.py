@@ -14,7 +14,7 @@ from pyspark.sql import Row
 from pyspark.sql import functions as F
 
 from skewkit import KeyProfile, SkewkitError, explain, skew_groupby, skew_profile
-from skewkit.api import groupagg
+from skewkit.api.group import aggregates_api as groupagg
 from skewkit.errors import SchemaError
 from skewkit.testing import assert_same_rows
 from tests.helpers import conf

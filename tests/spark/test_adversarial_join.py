@@ -13,12 +13,12 @@ from pyspark.sql import Window
 from pyspark.sql import functions as F
 
 from skewkit import KeyProfile, SkewkitError, explain, skew_join, skew_profile
-from skewkit.api.joinkeys import join_keys
+from skewkit.api.join.on import join_keys
 from skewkit.errors import UnsupportedError
-from skewkit.spark import joining
-from skewkit.spark.compat import explained, physical_plan
-from skewkit.spark.joinoperator import top_join
-from skewkit.spark.seen import Seen
+from skewkit.spark.explained.join_operator import top_join
+from skewkit.spark.explained.plan_facts import Seen
+from skewkit.spark.join import joining
+from skewkit.spark.session.compat import explained, physical_plan
 from skewkit.testing import assert_same_rows, partition_rows
 from tests.helpers import conf
 

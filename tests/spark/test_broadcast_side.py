@@ -6,7 +6,7 @@ import pytest
 from pyspark.sql import functions as F
 
 import skewkit
-from skewkit.spark.compat import physical_plan
+from skewkit.spark.session.compat import physical_plan
 from skewkit.testing import assert_same_rows
 from tests.helpers import conf
 
@@ -92,9 +92,9 @@ def test_a_join_that_keeps_the_small_side_cannot_have_it(stored, how):
 def test_not_where_it_is_forbidden_or_too_large(spark, stored, name, value, monkeypatch):
     """8,000 rows of 24 bytes make a table of 768,000; an eighth of a heap of 5 MB is less."""
     if name.startswith("spark.driver"):
-        monkeypatch.setattr("skewkit.api.joinmemory.least_heap", lambda read: 5 << 20)
+        monkeypatch.setattr("skewkit.api.join.memory.least_heap", lambda read: 5 << 20)
     else:
-        monkeypatch.setattr("skewkit.api.joinmemory.least_heap", lambda read: 1 << 30)
+        monkeypatch.setattr("skewkit.api.join.memory.least_heap", lambda read: 1 << 30)
         spark.conf.set(name, value)
     try:
         joined = skewkit.skew_join(stored["facts"], stored["names"], "k")
@@ -145,7 +145,7 @@ def test_broadcasts_of_one_query_share_the_memory(spark, stored, monkeypatch):
     other = stored["names"].selectExpr("k AS x", "w AS u")
     hot = stored["facts"].withColumn("x", F.expr("if(v % 2 = 0, 7, v % 9000)"))
     for heap, broadcasts in ((16 << 20, 2), (9 << 20, 1)):
-        monkeypatch.setattr("skewkit.api.joinmemory.least_heap", lambda read, heap=heap: heap)
+        monkeypatch.setattr("skewkit.api.join.memory.least_heap", lambda read, heap=heap: heap)
         first = skewkit.skew_join(hot, stored["names"].select("k", "w"), "k")
         chained = skewkit.skew_join(first, other, "x")
         assert is_broadcast(first, "right")

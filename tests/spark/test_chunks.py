@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from skewkit.spark import shown
-from skewkit.spark.chunks import Chunking, on_chunks
-from skewkit.spark.workers import on_parts, same
+from skewkit.spark.group.worker import shown
+from skewkit.spark.group.worker.chunks import Chunking, on_chunks
+from skewkit.spark.group.worker.functions import on_parts, same
 
 HOW = Chunking(width=2, keys=(0,), heavy=2, most_rows=7, most_bytes=1 << 20, out=("group", "place", "number", "packed"))
 ORDERED = replace(HOW, block=3, tie=4)

@@ -9,13 +9,13 @@ from pyspark.sql import Window
 from pyspark.sql import functions as F
 
 import skewkit
-from skewkit.api import cutting
-from skewkit.api.common import settings_of
-from skewkit.api.drawing import Sampling, draw_before_join
-from skewkit.spark.compat import explained
-from skewkit.spark.frames import choice_of, origin_of
-from skewkit.spark.origin import Origin
-from skewkit.spark.seen import Seen
+from skewkit.api.arguments import settings_of
+from skewkit.spark.explained.plan_facts import Seen
+from skewkit.spark.join.origin import Origin
+from skewkit.spark.sampling import quantiles as cutting
+from skewkit.spark.sampling.sources import Sampling, draw_before_join
+from skewkit.spark.session.compat import explained
+from skewkit.spark.session.remembered import choice_of, origin_of
 from skewkit.testing import assert_same_rows
 from tests.helpers import conf
 

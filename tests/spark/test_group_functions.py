@@ -14,13 +14,13 @@ import pytest
 from pyspark.sql import functions as F
 
 import skewkit
-from skewkit.api.groupfunction import check_function
+from skewkit.api.group.function_checks import check_function
 from skewkit.errors import ArgumentError
-from skewkit.plan.keyplan import key_plan
-from skewkit.plan.load import group_load
-from skewkit.spark.compat import VERSION, explained
-from skewkit.spark.groupmap import GroupMap, apply_in_parts_where_read
-from skewkit.spark.keys import find_keys
+from skewkit.plan.placement.key_plan import key_plan
+from skewkit.plan.placement.load import group_load
+from skewkit.spark.expressions.keys import find_keys
+from skewkit.spark.group.group_map import GroupMap, apply_in_parts_where_read
+from skewkit.spark.session.compat import VERSION, explained
 from skewkit.testing import assert_same_rows
 from tests.helpers import conf
 

@@ -7,8 +7,8 @@ from pyspark.sql import Window
 from pyspark.sql import functions as F
 
 import skewkit
-from skewkit.plan.schemes import SCHEMES
-from skewkit.spark.compat import explained
+from skewkit.plan.placement.schemes import SCHEMES
+from skewkit.spark.session.compat import explained
 from skewkit.testing import assert_same_rows
 
 

@@ -7,10 +7,10 @@ from pyspark.sql import Window
 from pyspark.sql import functions as F
 
 import skewkit
-from skewkit.api.joinkeys import join_keys
+from skewkit.api.join.on import join_keys
 from skewkit.errors import UnsupportedError
-from skewkit.spark.compat import VERSION, explained, physical_plan
-from skewkit.spark.seen import Seen
+from skewkit.spark.explained.plan_facts import Seen
+from skewkit.spark.session.compat import VERSION, explained, physical_plan
 from skewkit.testing import assert_same_rows, partition_rows
 from tests.helpers import CASES, KINDS, assert_split, assert_spread, conf, hot_frames
 

@@ -8,7 +8,7 @@ from py4j.protocol import Py4JJavaError
 from pyspark.sql import functions as F
 
 import skewkit
-from skewkit.spark.seen import Seen
+from skewkit.spark.explained.plan_facts import Seen
 from tests.helpers import conf
 
 pytestmark = pytest.mark.usefixtures("adaptive")
@@ -33,7 +33,7 @@ def gathered(hot):
 @pytest.fixture
 def unread(monkeypatch):
     """Fail where a frame is profiled."""
-    monkeypatch.setattr("skewkit.api.joinprofiles.measured", lambda *_, **__: pytest.fail("a frame is profiled"))
+    monkeypatch.setattr("skewkit.api.join.evidence.measured", lambda *_, **__: pytest.fail("a frame is profiled"))
 
 
 def reason_of(caplog, join):
@@ -124,7 +124,7 @@ def test_explain_reads_it_and_names_the_hot_keys(monkeypatch, names, gathered, s
     assert f"\n  {side:11}k: 60,000 rows (counted)\n             7   33.34%  20,007\n" in text, text
     why = f"would not act: it splits only what was shuffled for this join alone, and the {side} side was repartitioned"
     assert (why if adaptive == "true" else "adaptive execution is off") in text, text
-    monkeypatch.setattr("skewkit.api.joinprofiles.measured", lambda *_, **__: pytest.fail("a frame is profiled again"))
+    monkeypatch.setattr("skewkit.api.join.evidence.measured", lambda *_, **__: pytest.fail("a frame is profiled again"))
     assert skewkit.explain(joined) == text
 
 
@@ -142,7 +142,7 @@ def test_explain_asks_again_after_a_job_that_was_cancelled(spark, monkeypatch, n
             timer.cancel()
 
     with monkeypatch.context() as patched:
-        patched.setattr("skewkit.api.joinprofiles.measured", cancelled)
+        patched.setattr("skewkit.api.join.evidence.measured", cancelled)
         for _ in range(2):
             with pytest.raises(Py4JJavaError, match="cancelled"):
                 skewkit.explain(joined)

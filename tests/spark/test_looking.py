@@ -4,12 +4,12 @@ import pytest
 from pyspark.sql import functions as F
 
 import skewkit
-from skewkit.spark.compat import collects_values, explained
-from skewkit.spark.keys import find_keys
-from skewkit.spark.looking import Glance, look
-from skewkit.spark.profiling import sampled
-from skewkit.spark.salting import Salting
-from skewkit.spark.seen import Seen
+from skewkit.spark.explained.plan_facts import Seen
+from skewkit.spark.expressions.keys import find_keys
+from skewkit.spark.routing.salting import Salting
+from skewkit.spark.sampling.key_sample import Glance, look
+from skewkit.spark.sampling.profiling import sampled
+from skewkit.spark.session.compat import collects_values, explained
 from skewkit.testing import assert_same_rows
 
 NAMED = pytest.mark.skipif(not collects_values(), reason="before Spark 4.0 a look has the hashes of keys only")
@@ -96,7 +96,7 @@ def test_what_is_not_a_plain_read_is_profiled(spark, monkeypatch):
     """A look brings rows to the driver, so it is for frames whose size is known."""
     many = spark.range(50_000).selectExpr("explode(sequence(1, 20)) AS n", "id % 20000 AS k")
     names = spark.range(20_000).selectExpr("id AS k", "id AS w")
-    monkeypatch.setattr("skewkit.api.looks.look", lambda *_: pytest.fail("the frame is looked at"))
+    monkeypatch.setattr("skewkit.spark.sampling.looks.look", lambda *_: pytest.fail("the frame is looked at"))
     skewkit.skew_join(many, names, "k", partitions=4)
 
 
@@ -104,7 +104,7 @@ def test_what_is_not_a_plain_read_is_profiled(spark, monkeypatch):
 def test_a_side_grouped_by_the_key_is_not_read_to_be_profiled(spark, monkeypatch):
     hot = spark.range(100_000).selectExpr("if(id % 3 = 0, 7, id % 20000) AS k", "id AS v")
     once = spark.range(20_000).selectExpr("id % 19999 AS k", "id AS w").groupBy("k").agg(F.max("w").alias("w"))
-    monkeypatch.setattr("skewkit.api.joinprofiles.measured", lambda *_, **__: pytest.fail("a frame is profiled"))
+    monkeypatch.setattr("skewkit.api.join.evidence.measured", lambda *_, **__: pytest.fail("a frame is profiled"))
     for left, right, how in ((hot, once, "inner"), (once, hot, "left")):
         joined = skewkit.skew_join(left, right, "k", how, strategy="salt", partitions=4)
         assert_same_rows(joined, left.join(right, "k", how))

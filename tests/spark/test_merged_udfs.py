@@ -8,7 +8,7 @@ import pytest
 from pyspark.sql import functions as F
 
 import skewkit
-from skewkit.spark.compat import VERSION
+from skewkit.spark.session.compat import VERSION
 from skewkit.testing import assert_same_rows
 from tests.helpers import conf
 

@@ -8,7 +8,7 @@ from pyspark.sql import Window
 from pyspark.sql import functions as F
 
 import skewkit
-from skewkit.spark.compat import VERSION, physical_plan
+from skewkit.spark.session.compat import VERSION, physical_plan
 from skewkit.testing import assert_same_rows
 from tests.helpers import conf
 

@@ -9,11 +9,11 @@ from pyspark.sql import functions as F
 
 import skewkit
 from skewkit.errors import ArgumentError, ArgumentTypeError, ColumnNotFoundError, KeyTypeError
-from skewkit.spark.compat import physical_plan
-from skewkit.spark.keys import find_keys
-from skewkit.spark.physical import against_reading_twice
-from skewkit.spark.profiling import Task, _queries, profile
-from skewkit.spark.size import guess_rows
+from skewkit.spark.explained.physical import against_reading_twice
+from skewkit.spark.explained.row_counts import guess_rows
+from skewkit.spark.expressions.keys import find_keys
+from skewkit.spark.sampling.profiling import Task, _queries, profile
+from skewkit.spark.session.compat import physical_plan
 from tests.helpers import conf
 
 pytestmark = pytest.mark.connect

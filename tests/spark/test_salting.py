@@ -4,7 +4,7 @@ import pytest
 from pyspark.sql import functions as F
 
 import skewkit
-from skewkit.spark.compat import physical_plan, places_by_id
+from skewkit.spark.session.compat import physical_plan, places_by_id
 from skewkit.testing import assert_same_rows, partition_rows
 from tests.helpers import conf
 

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from pyspark.sql import functions as F
 
 import skewkit
-from skewkit.spark.compat import VERSION, explained
-from skewkit.spark.sending import UNWEIGHED, WEIGHT, _as_column, on_batches
+from skewkit.spark.group.sending import UNWEIGHED, WEIGHT, _as_column, on_batches
+from skewkit.spark.session.compat import VERSION, explained
 from skewkit.testing import assert_same_rows
 from tests.helpers import conf
 

@@ -8,8 +8,8 @@ import pytest
 from pyspark.sql import functions as F
 
 from skewkit import explain, skew_groupby
-from skewkit.spark.compat import VERSION
-from skewkit.spark.splits import _LONG_SUM, COMBINED, DISTINCT, SPLITS, WHOLE
+from skewkit.spark.group.split_table import _LONG_SUM, COMBINED, DISTINCT, SPLITS, WHOLE
+from skewkit.spark.session.compat import VERSION
 from skewkit.testing import assert_same_rows
 from tests.helpers import conf
 

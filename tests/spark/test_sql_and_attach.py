@@ -7,10 +7,10 @@ from pyspark.sql import functions as F
 import skewkit
 from skewkit import attach
 from skewkit.errors import AttachError
-from skewkit.plan.keyplan import key_plan
-from skewkit.plan.load import group_load
-from skewkit.spark.keys import Names, find_keys
-from skewkit.spark.route import with_heavy_index, with_partition
+from skewkit.plan.placement.key_plan import key_plan
+from skewkit.plan.placement.load import group_load
+from skewkit.spark.expressions.keys import Names, find_keys
+from skewkit.spark.routing.route import with_heavy_index, with_partition
 
 pytestmark = pytest.mark.connect
 

@@ -9,9 +9,9 @@ from pyspark.sql import Window
 from pyspark.sql import functions as F
 
 import skewkit
-from skewkit.api import cutting
 from skewkit.errors import ArgumentError
-from skewkit.spark.compat import VERSION
+from skewkit.spark.sampling import quantiles as cutting
+from skewkit.spark.session.compat import VERSION
 from skewkit.testing import assert_same_rows
 from tests.helpers import conf
 

@@ -1,0 +1,251 @@
+"""What the operators share: settings, argument checks, the profile that a call uses."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from typing import Any
+
+from pyspark.errors import AnalysisException, PySparkException, PySparkTypeError
+from pyspark.sql import DataFrame
+
+from skewkit.checks import whole_number
+from skewkit.errors import (
+    ArgumentError,
+    ArgumentTypeError,
+    ColumnNotFoundError,
+    ProfileError,
+    SkewkitError,
+    UnsupportedError,
+    nearest,
+)
+from skewkit.options import Settings, read_settings
+from skewkit.plan.profile.key_profile import KeyProfile, named_heavy
+from skewkit.plan.profile.rehash import NO_KEY, recast
+from skewkit.plan.profile.values import hashable
+from skewkit.spark.explained.plan_facts import Seen
+from skewkit.spark.expressions.keys import Keys
+from skewkit.spark.sampling.profiling import Found, Task, auto_fraction, profile
+from skewkit.spark.sampling.sources import Sampling, draw_before_join
+from skewkit.spark.session.compat import conf_reader, default_partitions, is_column, is_frame, is_off
+
+_FEW = 200
+"""Spark's own default of partitions: no more than these are not worth a question."""
+_LEAST_BYTES = 1 << 20
+"""Default of `spark.sql.adaptive.coalescePartitions.minPartitionSize`."""
+_COALESCING = ("spark.sql.adaptive.enabled", "spark.sql.adaptive.coalescePartitions.enabled")
+MOST_PARTITIONS = 1 << 16
+"""The packed key of a join keeps the rest of an int for the key's hash."""
+
+
+def check_frame(df: object, what: str) -> DataFrame:
+    """Return `df` if it is a batch DataFrame, classic or Connect."""
+    if not is_frame(df):
+        raise ArgumentTypeError(f"{what} takes a DataFrame as its first argument, not {type(df).__name__} {df!r}")
+    return df  # type: ignore[return-value]
+
+
+def check_batch(df: DataFrame, what: str, otherwise: str = "") -> None:
+    """Refuse a stream; `otherwise` says what to use where `foreachBatch` is not enough."""
+    if df.isStreaming:
+        raise UnsupportedError(
+            f"{what} takes batch frames and this one is a stream; use it inside foreachBatch, where every "
+            f"micro-batch is a batch frame{otherwise}"
+        )
+
+
+def check_partitions(df: DataFrame, partitions: int | None, *shuffled: DataFrame) -> int:
+    """Return the number of partitions: the argument, else the session's shuffle partitions, if it has not too many.
+
+    Sessions with thousands of them leave it to adaptive execution to make fewer of small frames; so of the frames
+    that are to be `shuffled`.
+    """
+    if partitions is None:
+        return _as_coalesced(min(default_partitions(df.sparkSession), MOST_PARTITIONS), shuffled)
+    n = whole_number("partitions", partitions)
+    if n > MOST_PARTITIONS:
+        raise ArgumentError(f"partitions is {n:,}; expected at most {MOST_PARTITIONS:,}")
+    return n
+
+
+def _as_coalesced(partitions: int, frames: Sequence[DataFrame]) -> int:
+    """Return as many partitions as adaptive execution would leave of many, by the least size that it makes."""
+    if partitions <= _FEW or any(is_off(frame.sparkSession, name) for frame in frames for name in _COALESCING):
+        return partitions
+    all_seen = [Seen(frame) for frame in frames]
+    sizes = [seen.source_bytes for seen in all_seen]
+    if not sizes or None in sizes or not all(seen.simple and not seen.widened for seen in all_seen):
+        return partitions
+    return min(partitions, max(_FEW, sum(size or 0 for size in sizes) // _LEAST_BYTES))
+
+
+def check_strategy(strategy: str, valid: Iterable[str]) -> str:
+    """Return the strategy if it is one of `valid`."""
+    if strategy not in (names := list(valid)):
+        raise ArgumentError(f"unknown strategy {strategy!r}: {nearest(str(strategy), names)}")
+    return strategy
+
+
+def settings_of(df: DataFrame) -> Settings:
+    """Return the settings of a frame's session; operators ask once, before any job."""
+    return read_settings(conf_reader(df.sparkSession))
+
+
+def analysed(build: Callable[[], DataFrame], functions: Iterable[str] = ()) -> DataFrame:
+    """Return a frame whose columns have been resolved, so that what is wrong is told before a job starts.
+
+    `functions` are names to choose from where a function is not known.
+
+    Raises:
+        ColumnNotFoundError: a column is not in the frame.
+        ArgumentTypeError: PySpark refuses the type of an argument.
+        ArgumentError: Spark refuses the call for another reason.
+    """
+    try:
+        frame = build()
+        frame.schema  # noqa: B018 - on Connect the schema is what triggers the analysis
+        return frame
+    except AnalysisException as error:
+        text = first_line(error)
+        if "UNRESOLVED_COLUMN" in text or "FIELD_NOT_FOUND" in text:
+            raise ColumnNotFoundError(text) from error
+        routine = re.search(r"UNRESOLVED_ROUTINE\].*?`([^`]+)`", text)
+        if routine:
+            name, known = routine.group(1), list(functions)
+            if name.lower() in known:  # such as product
+                raise ArgumentError(f"SQL has no function {name!r}; write F.{name.lower()}(...)") from error
+            raise ArgumentError(f"Spark has no function {name!r}: {nearest(name.lower(), known)}") from error
+        raise ArgumentError(f"Spark refuses this call: {text}") from error
+    except PySparkTypeError as error:
+        raise ArgumentTypeError(f"Spark refuses this call: {first_line(error)}") from error
+    except PySparkException as error:
+        raise ArgumentError(f"Spark refuses this call: {first_line(error)}") from error
+
+
+def first_line(error: Exception) -> str:
+    r"""Return the first line of what an error of Spark says; of one in Java its first cause of a named kind, or last.
+
+    >>> first_line(ValueError("\n[PARSE_SYNTAX_ERROR] Syntax error\n== SQL =="))
+    '[PARSE_SYNTAX_ERROR] Syntax error'
+    >>> first_line(ValueError("An error occurred while calling o1.x.\n: E: a\n\tat f\nCaused by: E: b\n\tat g"))
+    'E: b'
+    >>> first_line(ValueError("[STAGE_MATERIALIZATION_MULTIPLE_FAILURES] Multiple failures (2):\n 1. E: a\n 2. E: b"))
+    'E: a'
+    """
+    lines = str(error).strip().splitlines() or [type(error).__name__]
+    several = next((line.strip()[3:] for line in lines if line.strip().startswith("1. ")), None)
+    if "_MULTIPLE_FAILURES]" in "".join(lines[:2]) and several:
+        return several
+    if not lines[0].startswith("An error occurred while calling"):
+        return lines[0]
+    causes = [line.partition(": ")[2] for line in lines[1:] if line.startswith((": ", "Caused by: "))]
+    named = (cause for cause in causes if re.search(r"\[[A-Z_.]+\]", cause))
+    return next(named, causes[-1] if causes else lines[0])
+
+
+def heavy_values(heavy: Sequence[Any], keys: Keys) -> list[tuple[Any, ...]]:
+    """Return the keys that the user named as hot, one tuple per key."""
+    if isinstance(heavy, str | bytes) or not isinstance(heavy, Sequence):
+        several = isinstance(heavy, Iterable) and not (isinstance(heavy, str | bytes) or is_column(heavy))
+        instead = "list(heavy)" if several else f"heavy=[{heavy!r}]"
+        raise ArgumentTypeError(f"heavy is a list of key values, not {heavy!r}; write {instead}")
+    width = len(keys.names)
+    values = [tuple(h) if isinstance(h, tuple) else (h,) for h in heavy]
+    for value in values:
+        if len(value) != width:
+            raise ArgumentError(
+                f"heavy key {value!r} has {len(value)} value(s) and the key has {width} column(s) "
+                f"{list(keys.names)}; give a tuple with one value per column"
+            )
+    return list({hashable(value): value for value in values}.values())
+
+
+def given_profile(
+    given: KeyProfile | None, heavy: Sequence[Any] | None, keys: Keys, zone: str | None = None
+) -> KeyProfile | None:
+    """Return the profile that needs no job: from `heavy=` or `profile=`, or None where there is neither.
+
+    Values of `heavy` are of the column, or of the type that it is cast to, in the session's time zone.
+
+    Raises:
+        ArgumentError: both are given, or a heavy key has the wrong number of values.
+        ProfileError: the profile is of other key columns.
+    """
+    if given is not None and heavy is not None:
+        raise ArgumentError("give either a profile or heavy keys, not both")
+    if heavy is not None:
+        own = keys.given or keys.types
+        try:
+            values = heavy_values(heavy, keys)
+            return named_heavy(keys.names, keys.types, [_as_cast(value, own, keys.types, zone) for value in values])
+        except (AttributeError, TypeError, ValueError, ArithmeticError, LookupError) as error:
+            if isinstance(error, SkewkitError):
+                raise
+            types = dict(zip(keys.names, own, strict=True))
+            joined = f", compared as {', '.join(keys.types)}" if tuple(own) != keys.types else ""
+            raise ArgumentError(f"a value of heavy={heavy!r} does not fit the key types {types}{joined}") from error
+    if given is None:
+        return None
+    if not isinstance(given, KeyProfile):
+        raise ArgumentTypeError(f"profile is a KeyProfile, not {type(given).__name__}; get one from skew_profile")
+    if [n.lower() for n in given.keys] != [n.lower() for n in keys.names]:
+        raise ProfileError(
+            f"this profile is of the keys {list(given.keys)} and the call is by {list(keys.names)}; "
+            f"profile {_columns_to_profile(keys.names)}"
+        )
+    return given
+
+
+def _columns_to_profile(names: Sequence[str]) -> str:
+    if all(re.fullmatch(r"\w+", name) for name in names):  # else a path, or an expression
+        return f"these columns: skew_profile(df, {', '.join(map(repr, names))})"
+    return "the same Columns: skew_profile(df, df['name'] + 1, ...)"
+
+
+def _as_cast(value: tuple[Any, ...], own: Sequence[str], types: Sequence[str], zone: str | None) -> tuple[Any, ...]:
+    try:
+        return recast(value, own, types, zone)
+    except NO_KEY:
+        return value  # it may be of the type that the join casts to
+
+
+def stale_note(profile: KeyProfile, partitions: int) -> tuple[str, ...]:
+    """Return a note for `explain` if the profile was taken for so few partitions that it may miss heavy keys."""
+    if profile.named or profile.theta <= 1.01 / (5 * partitions):
+        return ()
+    return (
+        f"the profile lists keys from {profile.theta:.2%} of the rows on, as for {1 / (5 * profile.theta):.0f} "
+        f"partitions; take it with partitions={partitions} to see the smaller ones",
+    )
+
+
+def measured(
+    sides: Sequence[tuple[Seen, Keys]],
+    partitions: int,
+    settings: Settings,
+    *,
+    by_partition: bool = False,
+    **wanted: Any,
+) -> list[Found]:
+    """Profile one or two frames in one query, from samples sized for the number of partitions.
+
+    `by_partition` asks of which keys one partition has all rows, in frames that are only read; `wanted` is what else to
+    measure of the first frame: fields of `skewkit.spark.sampling.profiling.Task`.
+    """
+    rows = settings.sample_rows * partitions
+    tasks = [
+        Task(seen.frame, keys, auto_fraction(seen.rows, rows), by_partition=by_partition and seen.simple)
+        for seen, keys in sides
+    ]
+    tasks[0] = replace(tasks[0], **wanted)
+    sampling = Sampling(rows, partitions, settings)
+    drawn = [_drawn(task, seen, sampling) for task, (seen, _) in zip(tasks, sides, strict=True)]
+    return profile(drawn, partitions, rows)
+
+
+def _drawn(task: Task, seen: Seen, sampling: Sampling) -> Task:
+    """Return the task with a sample that is drawn before the join that the frame is, where that can be."""
+    columns = (*task.keys.columns, *task.values)
+    drawn = None if task.inputs else draw_before_join(seen, columns, sampling)
+    return task if drawn is None else replace(task, fraction=auto_fraction(drawn.rows, sampling.wanted), draw=drawn.at)

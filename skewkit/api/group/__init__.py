@@ -1,0 +1,1 @@
+"""`skew_groupby`: aggregates and Python group functions."""

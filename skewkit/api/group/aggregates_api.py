@@ -1,0 +1,167 @@
+"""`SkewGroupedData.agg`: which aggregate calls it was asked for, how each splits, and whether that pays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from pyspark.errors import AnalysisException
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+from pyspark.util import PythonEvalType
+
+from skewkit.api.arguments import analysed, first_line
+from skewkit.api.group.grouping import Grouping, noted
+from skewkit.errors import ArgumentError, ArgumentTypeError
+from skewkit.spark.expressions.aggregate_calls import Reading, read_aggregates
+from skewkit.spark.group.aggregate_plan import AggregatePlan, inputs_of
+from skewkit.spark.group.aggregates import aggregate
+from skewkit.spark.group.split_table import SPLITS, split_of, split_of_udf
+from skewkit.spark.session.compat import is_column, is_on
+from skewkit.spark.session.remembered import remember
+
+Merges = Mapping[Any, Callable[..., Any]]
+_AGGREGATE_UDFS = (PythonEvalType.SQL_GROUPED_AGG_PANDAS_UDF, getattr(PythonEvalType, "SQL_GROUPED_AGG_ARROW_UDF", -1))
+_MOST_DISTINCT = 0.5
+"""Distinct values per sampled row from which on counting each value first makes nothing smaller."""
+_ALL_KEYS = "spark.sql.requireAllClusterKeysForDistribution"
+_MOST_APART = 8
+"""Readings of the hot rows, each to cut them by other values, before `auto` leaves that."""
+_DICT_NAMES = {"average": "avg", "mean": "avg", "size": "count", "std": "stddev"}
+
+
+def grouped_aggregates(group: Grouping, exprs: Sequence[Any], merges: Merges | None = None) -> DataFrame:
+    """Return one row per key with the aggregates; `merges` says how partial results of Python aggregates merge."""
+    check_aggregates(exprs)
+    check_merges(merges)
+    native = analysed(lambda: group.df.groupBy(*group.keys.columns).agg(*exprs), SPLITS)
+    if group.strategy == "native":
+        return remember(native, group.native())
+    if isinstance(exprs[0], dict) and not exprs[0]:
+        return remember(native, group.native("without an aggregate Spark combines rows of a key before the shuffle"))
+    columns = _in_order(group, exprs[0], native) if isinstance(exprs[0], dict) else exprs
+    if not columns:
+        return remember(native, group.native("Spark names a result of this dict in its own way; pass Columns instead"))
+    if len(native.columns) != len(group.keys.names) + len(columns):
+        return remember(native, group.native("the result has not one column per key and aggregate"))
+    plan = read_plan(group.df, columns, merges or {}, group.settings.group_rows)
+    if isinstance(plan, str):
+        return remember(native, group.native(plan))
+    if group.strategy == "auto" and not plan.pays:
+        return remember(native, group.native(plan.why_not))
+    if group.strategy == "auto" and plan.apart > _MOST_APART:
+        why = f"the rows of hot keys would be read {plan.apart} times, each time to cut the values of other aggregates"
+        return remember(native, group.native(why))
+    unsteady = group.seen.unsteady(plan.cut_by) if plan.cut_by else None
+    if unsteady is not None:
+        why = f"parts are cut by values, which may differ when a task runs again: the frame {unsteady}"
+        return remember(native, group.native(why))
+    drawn = group.drawn_twice(plan.inputs.columns)
+    if drawn is not None:
+        return remember(native, group.native(drawn))
+    if plan.most_rows is not None and is_on(group.df.sparkSession, _ALL_KEYS):
+        why = f"{_ALL_KEYS} is on, which shuffles pieces of groups, and a task that runs again would cut others"
+        return remember(native, group.native(why))
+    found = group.measured(values=tuple(plan.values))
+    most_distinct = _MOST_DISTINCT / max(1, plan.listed) if plan.lists_values else float("inf")
+    choice = group.decide(found, most_rows=plan.most_rows or float("inf"), most_distinct=most_distinct)
+    if choice.strategy == "native" or choice.plan is None:
+        return remember(native, choice)
+    plan = replace(plan, salt=found.most_distinct)
+    row_hash = plan.values[plan.salt] if plan.salted_by else group.salt(plan.inputs.columns)
+    try:
+        frame = aggregate(group.df, group.keys, choice.plan, plan, row_hash, native.schema)
+    except AnalysisException as error:
+        return remember(native, group.native(f"Spark does not take the split form: {first_line(error)}"))
+    return remember(frame, noted(choice, plan.how))
+
+
+def check_aggregates(exprs: Sequence[Any]) -> None:
+    """Check that aggregates are given as `GroupedData.agg` takes them.
+
+    Raises:
+        ArgumentError: none is given.
+        ArgumentTypeError: they are neither Columns nor one dict of names.
+    """
+    if not exprs:
+        raise ArgumentError("agg() got no aggregate; pass Columns such as F.collect_set('x'), or a dict")
+    if isinstance(exprs[0], dict) and len(exprs) == 1:
+        wrong = [item for item in exprs[0].items() if not all(isinstance(name, str) for name in item)]
+        if wrong:
+            raise ArgumentTypeError(f"agg() takes a dict of column name to function name, and this holds {wrong[0]!r}")
+    elif not all(is_column(expr) for expr in exprs):
+        raise ArgumentTypeError("agg() takes Columns, such as F.collect_set('x'), or one dict of name to function")
+
+
+def check_merges(merges: Merges | None) -> None:
+    """Check that merges are given as functions by aggregate UDF.
+
+    Raises:
+        ArgumentTypeError: `merge` is no dict, or holds something else than aggregate UDFs and functions.
+    """
+    if merges is None:
+        return
+    if not isinstance(merges, Mapping):
+        raise ArgumentTypeError(
+            f"merge is {type(merges).__name__}; agg() takes a dict from pandas UDF to the function that merges its "
+            "partial results, such as merge={spread: lambda parts: parts.max()}"
+        )
+    for udf, merge in merges.items():
+        if getattr(udf, "evalType", None) not in _AGGREGATE_UDFS or not hasattr(udf, "_unwrapped"):
+            raise ArgumentTypeError(
+                f"merge has the key {udf!r}; expected a grouped aggregate pandas or Arrow UDF, which takes series and "
+                "returns one value"
+            )
+        if not callable(merge):
+            raise ArgumentTypeError(
+                f"the merge of {udf.__name__} is {type(merge).__name__} {merge!r}; expected a function that takes the "
+                f"series of partial results and returns one of {udf.__name__}"
+            )
+
+
+def read_plan(
+    df: DataFrame, columns: Sequence[Column], merges: Merges | None = None, most_rows: int | None = None
+) -> AggregatePlan | str:
+    """Return how the aggregates split, or the reason why the call is native."""
+    merges = merges or {}
+    readings: list[Reading] = []
+    for column in columns:
+        reading = read_aggregates(column, SPLITS, tuple(merges))
+        if isinstance(reading, str):
+            return reading
+        readings.append(reading)
+    calls = [call for reading in readings for call in reading.calls]
+    if not calls:
+        return "it asks for no aggregate"
+    try:
+        inputs = inputs_of(df, calls)
+    except AnalysisException as error:
+        return f"Spark does not take what the aggregates read by itself: {first_line(error)}"
+    udfs = [call.udf for call in calls if call.udf is not None]
+    if not udfs:
+        splits = [split_of(call, inputs.types_of(names)) for call, names in zip(calls, inputs.names, strict=True)]
+        return AggregatePlan(tuple(readings), inputs, tuple(splits))
+    if len(udfs) < len(calls):
+        return "Spark computes Python aggregates and its own in no common call"
+    return AggregatePlan(tuple(readings), inputs, tuple(split_of_udf(udf, merges[udf]) for udf in udfs), most_rows)
+
+
+def _in_order(group: Grouping, names: dict[str, str], native: DataFrame) -> list[Column]:
+    """Return the aggregates of a dict in the order of Spark's result, which need not be that of the dict."""
+    made = _of_dict(names)
+    width = len(group.keys.names)
+    found = analysed(lambda: group.df.groupBy(*group.keys.columns).agg(*made), SPLITS).columns[-len(made) :]
+    wanted = native.columns[width:]
+    if len(set(found)) < len(found) or set(found) != set(wanted):
+        return []
+    return [made[found.index(name)] for name in wanted]
+
+
+def _of_dict(names: dict[str, str]) -> list[Column]:
+    """Return the aggregates of a dict from column to function, as `GroupedData.agg` takes it."""
+    made = []
+    for column, function in names.items():
+        name = _DICT_NAMES.get(function.lower(), function)
+        made.append(F.count("*") if column == "*" and name.lower() == "count" else F.call_function(name, F.col(column)))
+    return made

@@ -1,0 +1,1 @@
+"""`skew_join`: joins."""

@@ -1,0 +1,206 @@
+"""The keys of a join, read from its `on`: names, or equalities of a left and a right column and what else it asks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import reduce
+from typing import Any
+
+from pyspark.errors import AnalysisException
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from skewkit.errors import ArgumentError, ArgumentTypeError, KeyTypeError
+from skewkit.plan.join.kinds import Side
+from skewkit.spark.expressions.columns import node_of, read_call
+from skewkit.spark.expressions.comparison import compared_type
+from skewkit.spark.expressions.keys import find_keys
+from skewkit.spark.expressions.owners import has_some_of, is_ambiguous_later
+from skewkit.spark.expressions.sql_condition import conjuncts_of, equality_of
+from skewkit.spark.join.join_keys import JoinKeys
+from skewkit.spark.session.compat import is_column, is_connect, is_off, tells_case
+
+
+@dataclass(frozen=True)
+class _Equality:
+    """A left and a right column that a join condition asks to be equal; `null_safe` where null equals null."""
+
+    left: Column
+    right: Column
+    null_safe: bool
+
+
+def join_keys(left: DataFrame, right: DataFrame, on: Any) -> JoinKeys | str:
+    """Return the keys of both sides in a common type, or the reason why only plain Spark can answer.
+
+    Raises:
+        ArgumentTypeError: `on` is neither names nor Columns.
+        ColumnNotFoundError: a name is missing on a side.
+        KeyTypeError: a key is, or holds, a map, a variant or a geometry.
+    """
+    parts = [on] if isinstance(on, str) or is_column(on) else on
+    if not isinstance(parts, Sequence) or not all(isinstance(p, str) or is_column(p) for p in parts):
+        raise ArgumentTypeError(f"on is a name, a list of names, a Column or a list of Columns, not {on!r}")
+    if not parts:
+        raise ArgumentError("on is empty; name at least one key column")
+    if all(isinstance(part, str) for part in parts):
+        if len({part.lower() for part in parts}) < len(parts) and not set(parts) <= set(left.columns):
+            return "a key is named twice"
+        if len(set(parts)) < len(parts):
+            return "a key is named twice"
+        for frame, side in ((left, "left"), (right, "right")):
+            if _any_twice(frame, parts):
+                return f"a key is in the {side} frame more than once, and Spark takes the first one"
+        l_keys = find_keys(left, parts, what="left key", literal=True)
+        r_keys = find_keys(right, parts, what="right key", literal=True)
+        plain = JoinKeys(l_keys, r_keys, tuple(parts), list(parts), (False,) * len(parts))
+        return _in_common_types(left, plain)
+    if any(isinstance(part, str) for part in parts):
+        raise ArgumentTypeError("on mixes names and Columns; give either")
+    equalities, residual = [], []
+    for conjunct in (c for part in parts for c in _conjuncts(part)):
+        equality = _equality(left, right, conjunct)
+        if equality is None:
+            residual.append(conjunct)
+        else:
+            equalities.append(equality)
+    shared = "both frames have the very columns of the condition; join by name, or rename the key on one side"
+    if any(is_ambiguous_later(left, right, part) for part in residual):
+        return shared
+    if not equalities:
+        if any(_shared(left, right, part) for part in residual):
+            return shared
+        return "the condition has no equality of a left and a right column that can be read"
+    keys = JoinKeys(
+        find_keys(left, [e.left for e in equalities], what="left key"),
+        find_keys(right, [e.right for e in equalities], what="right key"),
+        None,
+        reduce(lambda a, b: a & b, parts),
+        tuple(e.null_safe for e in equalities),
+        reduce(lambda a, b: a & b, residual) if residual else None,
+    )
+    return _in_common_types(left, keys)
+
+
+def _any_twice(df: DataFrame, names: Sequence[str]) -> bool:
+    """Return whether one of these names means several columns of a frame."""
+    columns = df.columns
+    lower = [column.lower() for column in columns]
+    twice = [name for name in names if lower.count(name.lower()) > 1]
+    if not twice or any(columns.count(name) > 1 for name in twice):
+        return bool(twice)
+    return not tells_case(df.sparkSession)
+
+
+_PADS_EARLY = "spark.sql.readSideCharPadding"
+_DROPS_LEFT, _DROPS_RIGHT = ("inner", "right", "semi"), ("inner", "left", "semi", "anti")
+"""Types of joins in which a row that the condition alone rules out, whatever the other side has, may go first."""
+
+
+def without_hopeless_rows(
+    left: DataFrame, right: DataFrame, keys: JoinKeys, how: str
+) -> tuple[DataFrame, DataFrame, JoinKeys]:
+    """Return both frames without the rows that the condition alone rules out, and what it asks beside that.
+
+    Plain Spark leaves them out as early: they are not hot, need not be shuffled, and their keys, which may be such
+    that a cast or a division fails, are not computed.
+    """
+    parts = _conjuncts(keys.residual) if keys.residual is not None else []
+    kept, frames = [], (left, right)
+    for part in parts:
+        side = _side(*frames, part)
+        if side == "left" and how in _DROPS_LEFT:
+            left = left.where(part)
+        elif side == "right" and how in _DROPS_RIGHT:
+            right = right.where(part)
+        else:
+            kept.append(part)
+    if len(kept) == len(parts):
+        return left, right, keys
+    return left, right, replace(keys, residual=reduce(lambda a, b: a & b, kept) if kept else None)
+
+
+def _in_common_types(left: DataFrame, keys: JoinKeys) -> JoinKeys | str:
+    if keys.left.native_because or keys.right.native_because:
+        return str(keys.left.native_because or keys.right.native_because)
+    padded = (keys.left.padded, keys.right.padded)
+    if padded[0] != padded[1]:
+        return "Spark pads a CHAR key before it compares it with another type of string"
+    if any(padded) and is_off(left.sparkSession, _PADS_EARLY):
+        return f"Spark pads CHAR keys where they are compared and not where they are read ({_PADS_EARLY}=false)"
+    types = []
+    for a, b, name in zip(keys.left.types, keys.right.types, keys.left.names, strict=True):
+        type_ = a if a == b else compared_type(left.sparkSession, a, b)
+        if type_ is None:
+            return f"key {name} is {a} on the left and {b} on the right, which Spark compares in a way of its own"
+        types.append(type_)
+    pinned = (side.pin() if is_connect(left) else side for side in (keys.left, keys.right))
+    l_keys, r_keys = (side.cast(types) for side in pinned)
+    return replace(keys, left=l_keys, right=r_keys)
+
+
+def _conjuncts(condition: Column) -> list[Column]:
+    """Return the parts of a condition `a AND b AND ...`."""
+    call = read_call(condition)
+    if call is not None and call.alias is None and call.name in ("and", "&&"):
+        return [part for argument in call.arguments for part in _conjuncts(argument)]
+    text = _sql(condition)
+    parts = [] if text is None else conjuncts_of(text)
+    return [F.expr(part) for part in parts] if len(parts) > 1 else [condition]
+
+
+def _sql(condition: Column) -> str | None:
+    """Return the text of a condition that was given to `F.expr`, else None."""
+    node = node_of(condition)
+    return node.name if node.kind == "sql" else None
+
+
+def _compared(condition: Column) -> tuple[Column, Column, bool] | None:
+    """Return both sides of a condition `a = b` or `a <=> b`, and whether null equals null."""
+    text = _sql(condition)
+    if text is not None:
+        found = equality_of(text)
+        return None if found is None else (F.expr(found[0]), F.expr(found[1]), found[2] == "<=>")
+    call = read_call(condition)
+    if call is None or call.alias is not None or call.name not in ("==", "=", "<=>") or len(call.arguments) != 2:
+        return None
+    return *call.arguments, call.name == "<=>"
+
+
+def _equality(left: DataFrame, right: DataFrame, condition: Column) -> _Equality | None:
+    """Return the columns that a condition `a = b` or `a <=> b` compares, where one is left's and one is right's."""
+    sides = _compared(condition)
+    if sides is None:
+        return None
+    a, b, null_safe = sides
+    found = [_side(left, right, column) for column in (a, b)]
+    if found == ["left", "right"]:
+        return _Equality(a, b, null_safe)
+    return _Equality(b, a, null_safe) if found == ["right", "left"] else None
+
+
+def _side(left: DataFrame, right: DataFrame, column: Column) -> Side | None:
+    """Return the side that a Column is of, if it refers to columns of one side only."""
+    homes = (_has(left, column), _has(right, column))
+    if homes == (True, False):
+        return None if has_some_of(right, column, referred=is_connect(left)) else "left"
+    if homes == (False, True):
+        return None if has_some_of(left, column) else "right"
+    return None
+
+
+def _shared(left: DataFrame, right: DataFrame, condition: Column) -> bool:
+    """Return whether a condition compares columns that both frames have, as a frame and its own aggregate do."""
+    sides = _compared(condition)
+    return sides is not None and all(_has(df, column) for df in (left, right) for column in sides[:2])
+
+
+def _has(df: DataFrame, column: Column) -> bool:
+    try:
+        find_keys(df, [column])
+    except KeyTypeError:
+        raise
+    except (AnalysisException, LookupError):
+        return False
+    return True

@@ -1,0 +1,1 @@
+"""`skew_window`: window functions."""

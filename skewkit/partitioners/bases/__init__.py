@@ -1,0 +1,1 @@
+"""What several schemes share: their frames as base classes."""

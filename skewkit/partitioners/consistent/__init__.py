@@ -1,0 +1,1 @@
+"""Consistent Grouping and its parts."""

@@ -1,0 +1,1 @@
+"""FISH and its parts."""

@@ -1,0 +1,1 @@
+"""POSG and its parts."""

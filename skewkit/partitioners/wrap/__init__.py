@@ -1,0 +1,1 @@
+"""`wrap`, skewkit's own scheme: the wrap-around cut."""

@@ -1,0 +1,145 @@
+"""The grid of one hot key in a join: left stripes by right stripes, so that every pair of rows meets in one cell."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Literal
+
+from skewkit.plan.join.kinds import SIDES, Side
+
+Parts = tuple[tuple[int, float], ...]
+
+OUTPUT_COST = 0.03
+"""Work of a row that a join returns, in rows that it shuffles and sorts: an estimate, not yet calibrated."""
+_CELLS_PER_MEAN = 2
+_WORTH = 0.005
+_REPEATED = 8
+
+
+@dataclass(frozen=True)
+class Stripe:
+    """A share of one side's rows of a key, with the partitions that each of these rows is sent to."""
+
+    targets: tuple[int, ...]
+    share: float
+
+
+@dataclass(frozen=True)
+class Grid:
+    """How the rows of one hot key meet.
+
+    * A row of a side is in one of the side's stripes, drawn by its content, and goes to all targets of it.
+    * Every left stripe shares exactly one partition with every right stripe: each pair of rows meets once.
+    * `left_rows` and `right_rows` are what the sides are expected to have, the `most` what they have at the most
+      (None where nobody measured it).
+    * `checked`: a side whose rows the join keeps is copied, so copies that met nobody are looked at again.
+    * `answered`: a semi or anti join takes the look-up for the answer and does not shuffle the right side's rows.
+    """
+
+    left: tuple[Stripe, ...]
+    right: tuple[Stripe, ...]
+    left_rows: float = 1.0
+    right_rows: float = 1.0
+    left_most: float | None = None
+    right_most: float | None = None
+    checked: bool = False
+    answered: bool = False
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Number of left and right stripes."""
+        return len(self.left), len(self.right)
+
+    @property
+    def repeated(self) -> bool:
+        """Whether a row meets so many others that it pays to look at its key before, and not with each of them."""
+        if self.checked or self.answered:
+            return False
+        return self.left_rows * self.right_rows > _REPEATED * (self.left_rows + self.right_rows)
+
+    @property
+    def copied(self) -> tuple[Side, ...]:
+        """Sides whose rows are sent to several partitions."""
+        if self.answered:
+            return ()
+        lefts, rights = self.shape
+        return tuple(side for side, others in zip(SIDES, (rights, lefts), strict=True) if others > 1)
+
+    @property
+    def copies(self) -> float:
+        """Rows that are sent again, beyond the first time."""
+        if self.answered:
+            return 0.0
+        lefts, rights = self.shape
+        return self.left_rows * (rights - 1) + self.right_rows * (lefts - 1)
+
+
+@dataclass(frozen=True)
+class Shape:
+    """How a hot key is to be cut: into `lefts` by `rights` cells, or, where both are 0, along one side by the plan."""
+
+    split: Literal["left", "right", "both", "none"]
+    lefts: int = 0
+    rights: int = 0
+
+
+def work(left_rows: float, right_rows: float, *, pairs: bool = True) -> float:
+    """Return the work of a key: the rows it brings in, and those that come out, weighted by `OUTPUT_COST`.
+
+    >>> work(100, 100)
+    500.0
+    """
+    return left_rows + right_rows + (OUTPUT_COST * left_rows * right_rows if pairs else 0.0)
+
+
+def shape_of(left_rows: float, right_rows: float, mean: float, partitions: int, splits: tuple[str, ...]) -> Shape:
+    """Return how to cut a key of so many rows, where a partition has `mean` work and `splits` may be split.
+
+    Cutting one side alone copies the other side's rows to every piece; a grid copies both sides' rows, to a row or
+    a column of its cells. The shape that copies fewer rows is taken. A grid's cells are half a mean each, so that
+    they can be placed level, and at most one per partition.
+
+    >>> shape_of(1e6, 1, 1e5, 32, ("left", "right"))
+    Shape(split='left', lefts=0, rights=0)
+    >>> shape_of(2e4, 2e4, 1e6, 32, ("left", "right"))
+    Shape(split='both', lefts=5, rights=5)
+    """
+    if not splits:
+        return Shape("none")
+    total = work(left_rows, right_rows)
+    pieces = min(partitions, math.ceil(total / mean) + 1 if mean else 1)
+    copied = {"left": right_rows * (pieces - 1), "right": left_rows * (pieces - 1)}
+    side = min(splits, key=lambda s: (copied[s], s))
+    one = Shape("left" if side == "left" else "right")
+    if len(splits) < 2 or pieces < 4:
+        return one
+    cells = min(partitions, math.ceil(_CELLS_PER_MEAN * total / mean))
+    shapes = [(lefts, math.ceil(cells / lefts)) for lefts in range(2, cells // 2 + 1)]
+    fitting = [(a, b) for a, b in shapes if b >= 2 and a * b <= partitions]
+    if not fitting:
+        return one
+    lefts, rights = min(fitting, key=lambda ab: (left_rows * (ab[1] - 1) + right_rows * (ab[0] - 1), ab))
+    saved = copied[side] - left_rows * (rights - 1) - right_rows * (lefts - 1)
+    return Shape("both", lefts, rights) if saved > _WORTH * total else one
+
+
+def cells_of(lefts: int, rights: int, partitions: tuple[int, ...]) -> tuple[tuple[Stripe, ...], tuple[Stripe, ...]]:
+    """Return left and right stripes of a grid whose cells are these partitions, row by row.
+
+    >>> left, right = cells_of(2, 2, (4, 5, 6, 7))
+    >>> [s.targets for s in left], [s.targets for s in right]
+    ([(4, 5), (6, 7)], [(4, 6), (5, 7)])
+    """
+    left = tuple(Stripe(partitions[a * rights : (a + 1) * rights], 1 / lefts) for a in range(lefts))
+    right = tuple(Stripe(partitions[b::rights], 1 / rights) for b in range(rights))
+    return left, right
+
+
+def along(parts: Parts) -> tuple[tuple[Stripe, ...], tuple[Stripe, ...]]:
+    """Return the stripes of a side that is split along `parts`, and those of the other, which is copied to all.
+
+    >>> along(((3, 0.25), (1, 0.75)))[1]
+    (Stripe(targets=(3, 1), share=1.0),)
+    """
+    return tuple(Stripe((p,), s) for p, s in parts), (Stripe(tuple(p for p, _ in parts), 1.0),)

@@ -1,0 +1,76 @@
+"""How the rows of a join's hot keys are cut: along which side, into a grid, or not at all."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from skewkit.plan.join.kinds import SIDES, JoinRules, Side, opposite
+from skewkit.plan.join.matrix import Grid, Shape, along, cells_of, shape_of, work
+from skewkit.plan.placement.key_plan import HeavyRoute
+
+INTS = 1 << 31
+"""Negative ints: so many pairs of a partition and a heavy key have a number of their own."""
+
+
+def shape_in_join(a: float, b: float, mean: float, partitions: int, rules: JoinRules, pairs: bool) -> Shape:
+    """Return how a key with `a` left and `b` right rows is cut, or that it stays whole."""
+    if not pairs:
+        pieces = min(partitions, work(a, b, pairs=False) / mean + 1) if mean else 1
+        if rules.answers and (b > a or b * (pieces - 1) > a + b):
+            return Shape("right")
+        return Shape("left" if a >= b else "none")
+    splits = tuple(side for side in SIDES if rules.copies(opposite(side)) != "never")
+    shape = shape_of(a, b, mean, partitions, splits)
+    copied = {"left": b, "right": a}.get(shape.split, 0.0)
+    # A copy of more rows than the key has work does more harm than the longest task.
+    pieces = min(partitions, work(a, b) / mean + 1) if mean else 1
+    return Shape("none") if copied * (pieces - 1) > work(a, b) else shape
+
+
+def named_shape(rules: JoinRules, hot: Side | None) -> Shape:
+    """Return how keys of unknown weight are cut: along the side `hot`, else one whose counterpart may be copied freely.
+
+    Along that other side, too, where rows of the counterpart may not be copied at all.
+    """
+    if rules.how in ("semi", "anti"):
+        return Shape("right" if hot == "right" and rules.answers else "left")
+    if hot is not None and rules.copies(opposite(hot)) != "never":
+        return Shape(hot)
+    for allowed in ("freely", "checked"):
+        for side in SIDES:
+            if rules.copies(opposite(side)) == allowed:
+                return Shape(side)
+    return Shape("none")
+
+
+def grid_of(
+    heavy: HeavyRoute,
+    shape: Shape,
+    sizes: tuple[float, float],
+    most: tuple[float | None, float | None],
+    rules: JoinRules,
+    *,
+    numbered: bool,
+) -> Grid:
+    """Return a key's grid; one whose copies would be looked at again needs a number, and stays whole without.
+
+    `sizes` are the key's rows on the left and on the right, `most` how many they are at most, None where nobody knows.
+    """
+    answered = numbered and is_answered(shape, rules)
+    if shape.split == "both":
+        left, right = cells_of(shape.lefts, shape.rights, tuple(p for p, _ in heavy.parts))
+    elif shape.split == "right" and not answered:
+        right, left = along(heavy.parts)
+    else:
+        left, right = along(heavy.parts)
+    grid = Grid(left, right, *sizes, *most, answered=answered)
+    checked = any(rules.copies(side) == "checked" for side in grid.copied)
+    if checked and not numbered:
+        left, right = along(((heavy.parts[0][0], 1.0),))
+        return replace(grid, left=left, right=right)
+    return replace(grid, checked=checked)
+
+
+def is_answered(shape: Shape, rules: JoinRules) -> bool:
+    """Return whether a look-up answers for a key, so that its right rows go nowhere."""
+    return shape.split == "right" and rules.how in ("semi", "anti")

@@ -1,0 +1,1 @@
+"""Which partitions every hot key and every tail bucket goes to."""

@@ -1,0 +1,52 @@
+"""What a sample says of the rows of a key: bounds, and the most that a key has."""
+
+from __future__ import annotations
+
+import math
+
+from skewkit.plan.profile.key_profile import KeyProfile
+
+_Z = 4.5
+"""Standard errors between an estimate from a sample and its bounds: a true value is outside once in 150,000 keys."""
+
+
+def bounds(count: float, fraction: float) -> tuple[float, float]:
+    """Return (low, high) for a key's rows when `count` of them are in a Bernoulli sample of this fraction.
+
+    Both solve |count - N f| = z sqrt(N f (1 - f)) for N (the score interval); low is at least the rows seen.
+
+    >>> bounds(400, 1.0)
+    (400, 400)
+    >>> [round(b) for b in bounds(100, 0.01)]
+    [6414, 15591]
+    """
+    if fraction >= 1:
+        return count, count
+    spread = _Z * _Z * (1 - fraction)
+    middle, half = count + spread / 2, math.sqrt(count * spread + spread * spread / 4)
+    return max(count, math.floor((middle - half) / fraction)), math.ceil((middle + half) / fraction)
+
+
+def most_rows(profile: KeyProfile) -> float:
+    """Return the rows of the hottest key, as estimated; one that a sample has once counts as unique.
+
+    The bound of what is not listed is taken back to the rows that were seen.
+    """
+    most = max((h.estimate for h in (*profile.heavy, *profile.null_heavy)), default=0.0)
+    if not profile.sampled:
+        return max(most, profile.unlisted)
+    seen = _unlisted_seen(profile)
+    return max(most, 1.0 if seen < 1.5 else seen / profile.fraction)
+
+
+def surely_unlisted(profile: KeyProfile) -> float:
+    """Return how many rows some key that is not listed surely has; 1 at least."""
+    if not profile.sampled:
+        return max(1.0, profile.unlisted)
+    return max(1.0, bounds(_unlisted_seen(profile), profile.fraction)[0])
+
+
+def _unlisted_seen(profile: KeyProfile) -> float:
+    """Return the rows that were seen of what is not listed, from its bound."""
+    high, spread = profile.unlisted * profile.fraction, _Z * _Z * (1 - profile.fraction)
+    return high - math.sqrt(high * spread)

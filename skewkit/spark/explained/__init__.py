@@ -1,0 +1,1 @@
+"""What EXPLAIN says of a frame, without a job."""

@@ -1,0 +1,1 @@
+"""What Columns and SQL texts say, and Columns made of them."""

@@ -1,0 +1,1 @@
+"""Group-bys over a plan."""

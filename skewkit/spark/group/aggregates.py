@@ -1,0 +1,178 @@
+"""Aggregates over a planned placement: cold keys as plain Spark computes them, hot keys in parts that are merged.
+
+All rows go through one exchange to the partitions of the plan, and every branch below reads that one exchange.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import reduce
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.types import DoubleType, FloatType, StructType
+
+from skewkit.plan.placement.key_plan import KeyPlan
+from skewkit.spark.expressions.keys import Keys
+from skewkit.spark.expressions.not_null import has_fewer_nulls, never_null, no_null_within
+from skewkit.spark.expressions.selecting import without
+from skewkit.spark.group.aggregate_plan import PREFIX, AggregatePlan, Part, input_name
+from skewkit.spark.group.grouped_exchange import Placed, placed
+from skewkit.spark.session.view_guard import guarded
+
+_PLAIN = re.compile(r"[A-Za-z_]\w*")
+_SALT, _WHOLE, _PLACE, _VALUE, _MINUS, _COUNT = (
+    f"{PREFIX}{name}" for name in ("salt", "whole", "place", "value", "minus", "n")
+)
+_ROW_BITS = (1 << 33) - 1
+"""`monotonically_increasing_id` counts the rows of a partition in its lower 33 bits."""
+
+
+def aggregate(
+    df: DataFrame, keys: Keys, plan: KeyPlan, asked: AggregatePlan, row_hash: Column, schema: StructType
+) -> DataFrame:
+    """Return the aggregates, split for hot keys, with the names and types of the native result's `schema`.
+
+    Only the keys and what the aggregates read are shuffled. `row_hash` is the salt of the hot keys.
+    """
+    key_names = _key_names(df, keys)
+    narrow = df.select(
+        *(
+            c if name == own else c.alias(name)
+            for c, name, own in zip(keys.columns, key_names, keys.names, strict=True)
+        ),
+        *(column.alias(input_name(i)) for i, column in enumerate(asked.inputs.columns)),
+        row_hash.alias(_SALT),
+    )
+    types = dict(zip(key_names, keys.types, strict=True))
+    types |= {input_name(i): type_.simpleString() for i, type_ in enumerate(asked.inputs.types)}
+    narrow = guarded(narrow, types)
+    parts = asked.parts
+    at = replace(placed(narrow, keys.renamed(key_names), plan, F.col(_SALT)), reads=asked.inputs.read)
+    target = F.col(at.names("partition"))
+    cold = at.cold().groupBy(target, *key_names).agg(*(part.whole for part in parts))
+    merges = [merge for part in parts for merge in part.merges]
+    if not all(part.split.partials for part in parts):
+        merges.append(F.first(_WHOLE, ignorenulls=True).alias(_WHOLE))
+    branches = _hot(at, plan, key_names, parts, asked)
+    merged = reduce(lambda a, b: a.unionByName(b, allowMissingColumns=True), branches).groupBy(*key_names).agg(*merges)
+    results = [part.finish if part.split.partials else _of_whole(part.result, cold.schema) for part in parts]
+    both = cold.select(*key_names, *(part.result for part in parts)).unionAll(merged.select(*key_names, *results))
+    finished, left = [], [part.result for part in parts]
+    for reading in asked.readings:
+        finished.append(reading.finish(left[: len(reading.calls)]))
+        left = left[len(reading.calls) :]
+    named = [column.alias(f"{PREFIX}c{i}") for i, column in enumerate(finished)]
+    return as_schema(both.select(*key_names, *named), schema)
+
+
+def _key_names(df: DataFrame, keys: Keys) -> list[str]:
+    """Return names for the keys: their own, if they are words, of columns of the frame, which stay the very same ones.
+
+    So `df["k"]` and `a.k` find the key in the result, as after a plain group-by; on Connect only its name does.
+    """
+    asked = Counter(name.lower() for name in keys.names)
+
+    def kept(column: Column, name: str) -> bool:
+        named = re.fullmatch(rf"Column<'(\w+\.)*{re.escape(name)}'>", str(column)) is not None
+        helper = name.lower().startswith(PREFIX)
+        return asked[name.lower()] == 1 and named and _PLAIN.fullmatch(name) is not None and not helper
+
+    pairs = zip(keys.columns, keys.names, strict=True)
+    return [name if kept(column, name) else f"{PREFIX}k{i}" for i, (column, name) in enumerate(pairs)]
+
+
+def _of_whole(name: str, schema: StructType) -> Column:
+    """Return a result that was computed whole; as in `schema`, that of the cold keys, it may be one without nulls."""
+    column, field = F.col(_WHOLE)[name], schema[name]
+    return (column if field.nullable else never_null(column, field.dataType)).alias(name)
+
+
+def _hot(
+    at: Placed, plan: KeyPlan, keys: Sequence[str], parts: Sequence[Part], asked: AggregatePlan
+) -> list[DataFrame]:
+    """Return the frames of partial results of the hot keys, one per way to cut their rows."""
+    salted_by = asked.salted_by
+    frames: list[DataFrame] = []
+    apart: dict[tuple[str, ...], list[Part]] = {}
+    for part in parts:
+        if part.split.by_value and (part.reads != salted_by or part.split.counted):
+            apart.setdefault((*part.reads, str(part.split.counted), str(part.split.each)), []).append(part)
+    together = [p for p in parts if p.split.partials and not any(p in group for group in apart.values())]
+    if together:
+        made = [column for p in together for column in p.partials(*p.call.given(p.reads))]
+        hot, by = at.hot(), [at.names("partition")]
+        if asked.most_rows is not None:
+            hot, by = hot.select("*", _piece(at, asked.most_rows)), [*by, at.names("piece")]
+        frames.append(without(hot.groupBy(*by, *keys).agg(*made), *by))
+    for group in apart.values():
+        frames.append(_by_value(at, plan, keys, group, salted_by))
+    whole = [part for part in parts if not part.split.partials]
+    if whole:
+        row = F.struct(*(part.result for part in whole)).alias(_WHOLE)
+        frames.append(at.hot().groupBy(*keys).agg(*(part.whole for part in whole)).select(*keys, row))
+    return frames
+
+
+def _piece(at: Placed, most_rows: int) -> Column:
+    """Return the number of the piece that a row is in: `most_rows` rows of a partition after one another.
+
+    Rows are counted where they arrive, and nothing is shuffled between there and the partials (Spark's
+    `requireAllClusterKeysForDistribution`, which would, is off by default), so that a task that runs again gives
+    whole partials again, of pieces cut elsewhere.
+    """
+    number = F.monotonically_increasing_id().bitwiseAND(F.lit(_ROW_BITS))
+    return F.floor(number / most_rows).alias(at.names("piece"))
+
+
+def _by_value(
+    at: Placed, plan: KeyPlan, keys: Sequence[str], group: Sequence[Part], salted_by: tuple[str, ...]
+) -> DataFrame:
+    """Return the partials of calls that read the same values, on sub-groups in which equal values meet."""
+    first, hot = group[0], at.hot()
+    place = F.col(at.names("partition"))
+    if first.reads != salted_by:
+        place = F.pmod(F.xxhash64(*first.reads), F.lit(plan.partitions))
+    hot = hot.select(place.alias(_PLACE), *keys, *first.reads)
+    if not first.split.counted:
+        made = [column for part in group for column in part.partials(*part.call.given(part.reads))]
+        return without(hot.groupBy(_PLACE, *keys).agg(*made), _PLACE)
+    given = first.call.given(first.reads)
+    pairs = _counted(hot.select(_PLACE, *keys, given[0].alias(_VALUE)), [_PLACE, *keys])
+    made = [column for part in group for column in part.partials(F.col(_VALUE), F.col(_COUNT))]
+    if first.split.each:
+        return pairs.select(*keys, *made)
+    return without(pairs.groupBy(_PLACE, *keys).agg(*made), _PLACE)
+
+
+def _counted(df: DataFrame, by: Sequence[str]) -> DataFrame:
+    """Return how often each `value` is there; -0.0 stays apart, which a group-by takes for 0.0."""
+    value = F.col(_VALUE)
+    if df.schema[_VALUE].dataType not in (FloatType(), DoubleType()):
+        return df.groupBy(*by, _VALUE).agg(F.count(_VALUE).alias(_COUNT))
+    minus = F.when(value == 0, F.startswith(value.cast("string"), F.lit("-"))).alias(_MINUS)
+    pairs = df.groupBy(*by, _VALUE, minus).agg(F.count(_VALUE).alias(_COUNT))
+    return pairs.select(*by, F.when(F.col(_MINUS), -F.abs(value)).otherwise(value).alias(_VALUE), _COUNT)
+
+
+def as_schema(df: DataFrame, schema: StructType) -> DataFrame:
+    """Return the columns in order with the names and types of a schema."""
+    columns = []
+    for found, wanted in zip(df.schema.fields, schema.fields, strict=True):
+        column, filled = F.col(found.name), found.nullable and not wanted.nullable
+        same = found.dataType.simpleString() == wanted.dataType.simpleString()
+        if same and has_fewer_nulls(wanted.dataType, found.dataType):
+            column, filled = no_null_within(column, found.dataType, wanted.dataType), not wanted.nullable
+        elif found.dataType != wanted.dataType:
+            column = column.cast(wanted.dataType)
+        if filled:
+            column = never_null(column, wanted.dataType)
+        if wanted.metadata != found.metadata:
+            column = column.alias(wanted.name, metadata=wanted.metadata)
+        elif filled or found.name != wanted.name or found.dataType != wanted.dataType:
+            column = column.alias(wanted.name)
+        columns.append(column)
+    return df.select(*columns)

@@ -1,0 +1,100 @@
+"""The packed key of a salted join: one int that holds a row's partition and the group of keys that it is of."""
+
+from __future__ import annotations
+
+from functools import reduce
+from operator import and_
+
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+
+from skewkit.plan.join.join_plan import JoinPlan
+from skewkit.spark.expressions.keys import Keys, Names
+from skewkit.spark.routing.route import element_or_null, listed
+
+_INT = (1 << 31) - 1
+_TAG_FROM = 33
+"""Tags are cut from the upper half of a hash, as tail buckets are from its lowest bits."""
+_WHOLE = ("tinyint", "smallint", "int", "bigint")
+
+
+def packed_key(plan: JoinPlan, keys: Keys, names: Names, marked: Column | None, apart: Column | None = None) -> Column:
+    """Return the packed key of a row with its `hash`, `heavy` and `partition`.
+
+    `marked` rows meet a witness; rows that are `apart` are grouped by their salt, the column `row`.
+    """
+    n, partition = plan.keys.partitions, F.col(names("partition"))
+    group = group_of(names("hash"), n)
+    if apart is not None:
+        group = F.when(apart, group_of(names("row"), n)).otherwise(group)
+    named = _named(plan, keys, names)
+    if named is not None:
+        group = F.coalesce(named, group)
+    packed = partition - F.lit(n) - group
+    checked = [grid.checked for grid in plan.grids]
+    if marked is not None:
+        packed = F.when(marked, partition - F.lit(n)).otherwise(packed)
+    elif any(checked):
+        heavy = F.col(names("heavy"))
+        packed = F.when(listed(checked, heavy), partition + heavy_group(heavy, n)).otherwise(packed)
+    # Never null, and Spark shall know it: else it infers `packed is not null` and computes all of this twice.
+    return F.coalesce(packed, F.lit(0))
+
+
+def equal_by_group(plan: JoinPlan, keys: Keys, packed: Column) -> Column | None:
+    """Return whether rows of one packed key have the same key for certain; None where nothing is certain.
+
+    Rows of a hot key that each meet many others compare their key with the plan's once, and get a group that no hash
+    gives, so that it is not compared with every row they meet: a text takes longer to compare than two rows to join.
+    """
+    return packed >= plan.keys.partitions * _tags(plan.keys.partitions) if any(_compared_before(plan, keys)) else None
+
+
+def _compared_before(plan: JoinPlan, keys: Keys) -> list[bool]:
+    texts = "string" in keys.types and all(type_ in ("string", *_WHOLE) for type_ in keys.types)
+    if not texts or plan.rules.how in ("semi", "anti"):
+        return [False] * len(plan.grids)
+    n = plan.keys.partitions
+    room = (_INT + 1) // n - _tags(n)
+    named = [all(isinstance(value, str | int) for value in heavy.key) for heavy in plan.keys.heavy]
+    return [grid.repeated and named[i] and i < room for i, grid in enumerate(plan.grids)]
+
+
+def _named(plan: JoinPlan, keys: Keys, names: Names) -> Column | None:
+    """Return the group of a row whose key is a hot one by value, null for others; None where there are none."""
+    wanted = _compared_before(plan, keys)
+    if not any(wanted):
+        return None
+    n, heavy = plan.keys.partitions, F.col(names("heavy"))
+    values = [h.key if use else (None,) * len(keys.types) for h, use in zip(plan.keys.heavy, wanted, strict=True)]
+    columns = zip(keys.columns, keys.types, zip(*values, strict=True), strict=True)
+    same = [column == element_or_null(found, type_, heavy) for column, type_, found in columns]
+    group = -n * (heavy + F.lit(_tags(n) + 1))
+    return F.when(listed(wanted, heavy) & reduce(and_, same), group)
+
+
+def heavy_group(heavy: Column, partitions: int) -> Column:
+    """Return a negative multiple of `partitions` that no other heavy key has; see `heavy_group_number`."""
+    return F.lit(-partitions) * (heavy + F.lit(1))
+
+
+def heavy_group_number(heavy: int, partitions: int) -> int:
+    """Return the group of a heavy key by its index: with a partition added it is an int that no other key has.
+
+    >>> heavy_group_number(0, 32), heavy_group_number(2, 32)
+    (-32, -96)
+    """
+    return -partitions * (heavy + 1)
+
+
+def group_of(key_hash: str, partitions: int) -> Column:
+    """Return a negative multiple of `partitions` that follows from the hash in a column.
+
+    With a partition added it is an int, and its negative is, too. Keys may share it.
+    """
+    return F.expr(f"{-partitions} * (cast(shiftright({key_hash}, {_TAG_FROM}) & {_tags(partitions) - 1}L AS int) + 1)")
+
+
+def _tags(partitions: int) -> int:
+    """Return how many tags an int has room for beside a partition, a power of two."""
+    return 1 << (_INT // partitions).bit_length() - 1

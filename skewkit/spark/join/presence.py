@@ -1,0 +1,45 @@
+"""Which hot keys the other side of a join has, found inside the query: a profile may be old, the rows are not."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from skewkit.plan.placement.key_plan import KeyPlan
+from skewkit.spark.expressions.keys import Keys, Names
+from skewkit.spark.expressions.selecting import without
+from skewkit.spark.join.join_keys import JoinKeys
+from skewkit.spark.join.packed_key import heavy_group
+from skewkit.spark.routing.route import listed, with_heavy_index
+
+
+def with_presence(
+    df: DataFrame,
+    group: Column,
+    side_keys: Keys,
+    other: tuple[DataFrame, Keys],
+    keys: JoinKeys,
+    plan: KeyPlan,
+    looked_up: Sequence[bool],
+    names: Names,
+) -> DataFrame:
+    """Return the frame with a column `there`: not null where the row's key is hot and on the other side, too.
+
+    `group` is what the frame's rows have in common with the other side's rows of the same heavy key, null for rows
+    that do not ask; see `heavy_group`. The other side's key columns are read for it, and its distinct keys of the
+    hashes that `looked_up` marks, mostly one per heavy key, are broadcast. Two keys may share a hash: it is the key
+    that has to be there.
+    """
+    frame, other_keys = other
+    helpers = [names(f"look{i}") for i in range(len(other_keys.columns))]
+    free = keys.unmatched(other_keys)
+    read = frame if free is None else frame.where(~free)
+    read = read.select(*(c.alias(helper) for c, helper in zip(other_keys.columns, helpers, strict=True)))
+    copied = other_keys.selected(helpers)
+    found = with_heavy_index(read, copied, plan, names).where(listed(looked_up, F.col(names("heavy"))))
+    there = heavy_group(F.col(names("heavy")), plan.partitions).alias(names("there"))
+    present = found.groupBy(there, *helpers).agg(F.count(F.lit(1))).select(names("there"), *helpers)
+    same = (group == F.col(names("there"))) & keys.equal(side_keys, copied)
+    return without(df.join(F.broadcast(present), same, "left"), *helpers)

@@ -1,0 +1,1 @@
+"""A plan as Columns: hash, salt and partition of a row."""

@@ -1,0 +1,90 @@
+"""The salt of a row: a hash that spreads the rows of a hot key, and is the same when a task runs again."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.types import StructField
+
+from skewkit.spark.explained.physical import SALT
+from skewkit.spark.explained.plan_facts import Seen
+from skewkit.spark.expressions.keys import has_fixed_hash, quoted
+from skewkit.spark.session.compat import is_connect, resolves
+
+_FEW = 3
+_MOST_HASHED = 8
+_MOST_ASKED = 24
+_KINDS = ("timestamp", "timestamp_ntz", "double", "decimal", "long", "string", "integer", "float", "binary")
+_IN_FILE = tuple(f"_metadata.{name}" for name in ("row_index", "file_size", "file_modification_time"))
+
+
+@dataclass(frozen=True)
+class Salting:
+    """What a row's salt is made of: stored columns by name, or the row's position, as far as a task finds it again.
+
+    >>> Salting.of(Seen(spark.range(9).selectExpr("id % 2 AS k", "id AS v")), ["k"])
+    Salting(columns=('v',), stored=True, parquet=False, cached=False)
+    """
+
+    columns: tuple[str, ...]
+    stored: bool
+    parquet: bool
+    cached: bool = False
+
+    @classmethod
+    def of(cls, seen: Seen, keys: Sequence[str]) -> Salting:
+        """Choose up to eight columns beside the keys, likely distinct ones first, of as many types as there are.
+
+        * Maps and variants have no hash in Spark and are left out; columns whose name is there twice as well.
+        * Only values that are stored: what is computed may fail or be dear, and perhaps nobody asks for it. Texts
+          of CSV, JSON and XML files are parsed for whom asks, and may be malformed where nobody does.
+        * Only values that come out the same when they are computed again.
+        """
+        fields = seen.frame.schema.fields
+        named = Counter(field.name.lower() for field in fields)
+        own = {name.lower() for name in keys}
+        others = [f for f in fields if f.name.lower() not in own and named[f.name.lower()] == 1]
+        usable = _likely_few_last([f for f in others if has_fixed_hash(f.dataType)])
+        parquet = seen.parquet and not named["_metadata"]
+        if not usable or seen.dropping is not None:
+            return cls((), seen.stored, parquet, seen.cached)
+        found = seen.steady([field.name for field in usable[:_MOST_ASKED]], _MOST_HASHED)
+        return cls(tuple(found), seen.stored, parquet, seen.cached)
+
+    def hash(self, first: Sequence[Column] = (), *, alike: bool = False, frame: DataFrame | None = None) -> Column:
+        """Return the 64-bit hash of `first` and of what the salt is made of.
+
+        Rows of a hot key may be alike in the columns, and content would leave them together. So their position is
+        taken, where it costs no filter that the files would be asked:
+
+        * The number of the row in its Parquet file, if it is one of `frame`. Spark takes this for a value like any
+          other, so that what a later filter asks is still pushed to the files.
+        * Its number in its input split, where the rows are `stored`, and they are `cached`, the columns are few, or the
+          key is null (`alike`), as in rows that found nothing in an outer join.
+        * For few columns and for nulls, else, their content and the number of the input partition: a task finds its
+          rows again, in whatever order.
+        """
+        if self.parquet and frame is not None and not is_connect(frame) and resolves(frame, _IN_FILE[0]):
+            return F.xxhash64(*first, *map(F.col, _IN_FILE))
+        content = [F.col(quoted(name)) for name in self.columns]
+        few = alike or len(content) <= _FEW
+        if self.stored and (few or self.cached):
+            return F.xxhash64(*first, F.lit(SALT), F.monotonically_increasing_id())
+        position = (F.lit(SALT), F.spark_partition_id()) if few else ()
+        return F.xxhash64(*first, *content, *position)
+
+
+def _likely_few_last(fields: Sequence[StructField]) -> list[StructField]:
+    """Sort columns by how many values one of their type tends to have, the first of each type before all seconds."""
+    seen: Counter[str] = Counter()
+    ranks: list[tuple[int, int]] = []
+    for field in fields:
+        name = field.dataType.typeName()
+        kind = name if name in _KINDS else "other"
+        ranks.append((seen[kind], (*_KINDS, "other").index(kind)))
+        seen[kind] += 1
+    return [fields[i] for i in sorted(range(len(fields)), key=ranks.__getitem__)]

@@ -1,0 +1,1 @@
+"""The key sample and the profile of a frame: one query."""

@@ -1,0 +1,1 @@
+"""Sessions: versions, classic and Connect, memory, and what is remembered of frames."""

@@ -1,0 +1,209 @@
+"""Order columns of a window: found, typed, sampled for the cuts of hot keys, and compared with a cut."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from skewkit.errors import ArgumentError, ArgumentTypeError
+from skewkit.plan.placement.key_plan import KeyPlan
+from skewkit.plan.window.window_plan import Cut, Order
+from skewkit.spark.expressions.columns import read_name, read_sorting
+from skewkit.spark.expressions.keys import Keys, Names, find_keys, quoted
+from skewkit.spark.routing.route import element, with_heavy_index
+from skewkit.spark.session.compat import is_column
+
+_PER_PART = 32
+"""Quantiles per part of a key; a part is off by about one in so many rows."""
+LONGEST = 1024
+"""Characters or bytes of an order value that are read to cut near it; they become part of the plan."""
+_CUTTABLE = (
+    ("tinyint", "smallint", "int", "bigint", "float", "double", "boolean", "date", "timestamp", "timestamp_ntz"),
+    ("decimal(", "string"),
+)
+
+_WHOLE_NUMBERS = (("tinyint", 8), ("smallint", 16), ("int", 32), ("bigint", 64))
+_EXTREMES = {
+    **{type_: (str(-(1 << bits - 1)), str((1 << bits - 1) - 1)) for type_, bits in _WHOLE_NUMBERS},
+    "float": ("-Infinity", "NaN"),
+    "double": ("-Infinity", "NaN"),
+    "date": ("-719162", "2932896"),
+    "timestamp": ("-62135596800000000", "253402214400000000"),
+    "timestamp_ntz": ("0001-01-01 00:00:00", "9999-12-31 00:00:00"),
+}
+"""Least and greatest values of the types that are sorted by radix, as `cut_value` takes them, or nearly so."""
+
+
+@dataclass(frozen=True)
+class OrderBy:
+    """The order columns of a frame, without their directions, and what is known of each."""
+
+    columns: tuple[Column, ...]
+    orders: tuple[Order, ...]
+    collated: bool = False
+
+    @property
+    def cuttable(self) -> int:
+        """How many leading columns have a type that cuts can be written for."""
+        kinds = [o.type == "binary" or o.type in _CUTTABLE[0] or o.type.startswith(_CUTTABLE[1]) for o in self.orders]
+        return kinds.index(False) if False in kinds else len(kinds)
+
+    @property
+    def sorting(self) -> list[Column]:
+        """The columns as `Window.orderBy` takes them."""
+        return [directed(column, order) for column, order in zip(self.columns, self.orders, strict=True)]
+
+    def renamed(self, names: Sequence[str]) -> OrderBy:
+        """Return the same order found under other names."""
+        return replace(self, columns=tuple(F.col(quoted(name)) for name in names))
+
+
+def find_order(df: DataFrame, order_by: Sequence[str | Column]) -> OrderBy:
+    """Return the order columns of a frame, checked before any job.
+
+    Raises:
+        ArgumentTypeError: an order column is neither a name nor a Column.
+        ArgumentError: the direction of a Column cannot be read.
+        ColumnNotFoundError: a column is not in the frame, or is there more than once.
+    """
+    columns: list[str | Column] = []
+    directions = []
+    for given in order_by:
+        if isinstance(given, str):
+            columns.append(given)
+            directions.append((False, True))
+        elif is_column(given):
+            found = read_sorting(given)
+            if found is None:
+                raise ArgumentError(
+                    f"the direction of the order column {given} cannot be read; "
+                    "use a column name, F.asc(name), F.desc(name) or their forms with nulls first or last"
+                )
+            columns.append(found.column)
+            directions.append((found.descending, found.nulls_first))
+        else:
+            raise ArgumentTypeError(
+                f"an order column is a name or a Column, not {type(given).__name__} {given!r}; for several pass a list"
+            )
+    if not columns:
+        return OrderBy((), ())
+    keys = find_keys(df, columns, what="order")
+    orders = (Order(n, t, *d) for n, t, d in zip(keys.names, keys.types, directions, strict=True))
+    return OrderBy(keys.columns, tuple(orders), collated="collation" in (keys.native_because or ""))
+
+
+def directed(column: Column, order: Order) -> Column:
+    """Return a column with the direction of an order."""
+    if order.descending:
+        return column.desc_nulls_first() if order.nulls_first else column.desc_nulls_last()
+    return column.asc_nulls_first() if order.nulls_first else column.asc_nulls_last()
+
+
+def first_order(by: OrderBy, whole: Column) -> Column:
+    """Return the first order column, with its direction, for a sort by radix; rows that are `whole` come first.
+
+    Spark's radix sort keeps the order of rows that tie, unless there are nulls: they stand as extreme values.
+    """
+    column, order = by.columns[0], by.orders[0]
+    least, most = (cut_value(text, order.type) for text in _EXTREMES[order.type])
+    first, last = (most, least) if order.descending else (least, most)
+    known = F.coalesce(column, first if order.nulls_first else last)
+    return directed(F.when(whole, first).otherwise(known), order)
+
+
+def plain_name(df: DataFrame, column: Column) -> str | None:
+    """Return the frame's name for a Column that is one of its columns by name, else None."""
+    name = read_name(column)
+    found = [known for known in df.columns if name is not None and known.lower() == name.lower()]
+    return found[0] if len(found) == 1 else None
+
+
+def samples(df: DataFrame, keys: Keys, by: OrderBy, plan: KeyPlan) -> dict[int, list[Cut]]:
+    """Return order values at even distances of every heavy key that the plan spreads, of a frame, in one query."""
+    names = Names(df)
+    key_names = [names(f"key{i}") for i in range(len(keys.columns))]
+    order_names = [names(f"order{i}") for i in range(by.cuttable)]
+    narrow = df.select(
+        *(column.alias(name) for column, name in zip(keys.columns, key_names, strict=True)),
+        *(column.alias(name) for column, name in zip(by.columns, order_names, strict=False)),
+    )
+    heavy = F.col(names("heavy"))
+    points = [_PER_PART * len(h.parts) if len(h.parts) > 1 else 0 for h in plan.heavy]
+    hot = with_heavy_index(narrow, keys.renamed(key_names), plan, names)
+    hot = hot.select(heavy, F.when(heavy >= 0, element(points, "bigint", heavy)).alias(names("points")), *order_names)
+    hot = hot.where(F.col(names("points")) > 0)
+    sorting = ", ".join(_sorting(name, order) for name, order in zip(order_names, by.orders, strict=False))
+    within = f"OVER (PARTITION BY {names('heavy')}"
+    ranked = hot.selectExpr(
+        "*", f"row_number() {within} ORDER BY {sorting}) AS {names('rn')}", f"count(1) {within}) AS {names('size')}"
+    )
+    rn, size, at = F.col(names("rn")), F.col(names("size")), F.col(names("points"))
+    kept = ranked.where(F.floor(rn * at / size) > F.floor((rn - 1) * at / size))
+    shown = [_text(F.col(n), o.type).alias(n) for n, o in zip(order_names, by.orders, strict=False)]
+    rows = kept.select(heavy, rn, *shown).collect()
+    found: dict[int, list[Cut]] = {}
+    for row in sorted(rows, key=lambda row: (row[0], row[1])):
+        found.setdefault(int(row[0]), []).append(_cut(row[2:], by.orders))
+    return found
+
+
+def _cut(texts: Sequence[str | None], orders: Sequence[Order]) -> Cut:
+    """Return a cut; behind the beginning of a long value the columns after it say nothing."""
+    for i, (text, order) in enumerate(zip(texts, orders, strict=False)):
+        if text is not None and is_text(order.type) and len(text) >= LONGEST * (1 + (order.type == "binary")):
+            return (*texts[: i + 1], *[None] * (len(texts) - i - 1))
+    return tuple(texts)
+
+
+def is_text(type_: str) -> bool:
+    """Return whether values of a type have any length, so that only their beginning is read.
+
+    >>> is_text("string collate UNICODE"), is_text("binary"), is_text("date")
+    (True, True, False)
+    """
+    return type_.startswith("string") or type_ == "binary"
+
+
+def cut_value(text: str | None, type_: str) -> Column:
+    """Return the literal of a cut, of the type of its order column."""
+    if text is None:
+        return F.lit(None).cast(type_)
+    if type_ == "binary":
+        return F.unhex(F.lit(text))
+    if type_ == "timestamp":
+        return F.timestamp_micros(F.lit(int(text)).cast("bigint"))
+    if type_ == "date":
+        return F.date_from_unix_date(F.lit(int(text)))
+    return F.lit(text).cast(type_)
+
+
+def at_or_after(columns: Sequence[Column], orders: Sequence[Order], cut: Sequence[Column]) -> Column:
+    """Return whether a row is at or after a cut in the order; never null, and false, then true, along the order."""
+    column, order, value = columns[0], orders[0], cut[0]
+    if len(cut) == 1:
+        compared = column <= value if order.descending else column >= value
+        at_null = F.lit(True) if order.nulls_first else column.isNull()
+        return F.when(value.isNull(), at_null).otherwise(F.coalesce(compared, F.lit(not order.nulls_first)))
+    compared = column < value if order.descending else column > value
+    at_null = column.isNotNull() if order.nulls_first else F.lit(False)
+    after = F.when(value.isNull(), at_null).otherwise(F.coalesce(compared, F.lit(not order.nulls_first)))
+    return after | (column.eqNullSafe(value) & at_or_after(columns[1:], orders[1:], cut[1:]))
+
+
+def _text(column: Column, type_: str) -> Column:
+    """Return a value as text that `cut_value` turns back to the very same value; the beginning of a long one."""
+    if is_text(type_):
+        beginning = F.substring(column, 1, LONGEST)
+        return F.hex(beginning) if type_ == "binary" else beginning
+    if type_ == "timestamp":  # its text is ambiguous where clocks are set back
+        return F.unix_micros(column).cast("string")
+    if type_ == "date":
+        return F.unix_date(column).cast("string")
+    return column.cast("string")
+
+
+def _sorting(name: str, order: Order) -> str:
+    return f"{name} {'DESC' if order.descending else 'ASC'} NULLS {'FIRST' if order.nulls_first else 'LAST'}"
