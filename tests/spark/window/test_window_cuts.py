@@ -1,0 +1,98 @@
+"""Where hot partitions are cut into blocks, and where they cannot be."""
+
+import re
+
+import pytest
+from pyspark.sql import functions as F
+
+import skewkit
+from skewkit.spark.sampling import quantiles as cutting
+from skewkit.testing import assert_same_rows
+from tests.spark.window.cases import plain
+
+
+@pytest.mark.slow
+def test_blocks_are_sorted_by_radix_first_where_one_hot_key_is_most_of_the_rows(skewed):
+    facts = skewed(2500, tail=60)
+    hot = facts.where("k = 0 or v % 9 = 0").selectExpr("*", "cast(if(v % 7 = 0, null, v) as double) AS d")
+    for order in (F.desc("v"), F.asc_nulls_last("d"), F.desc_nulls_first("d")):
+        window = skewkit.skew_window(hot, "k", [order, "v"], strategy="split", partitions=8)
+        ours = window.select(rn=F.row_number(), total=F.sum("v"))
+        assert local_sorts(ours) == 1
+        assert_same_rows(ours, plain(hot, ["k"], [order, "v"], {"rn": F.row_number(), "total": F.sum("v")}))
+    text = skewkit.skew_window(hot, "k", F.col("v").cast("string"), strategy="split", partitions=8)
+    assert local_sorts(text.select(rn=F.row_number())) == 0
+
+
+def local_sorts(df):
+    """Return how many sorts within partitions the optimizer left."""
+    return df._jdf.queryExecution().optimizedPlan().toString().count("Sort [")
+
+
+def test_what_is_too_small_to_be_cut_off_is_left_whole(spark):
+    """There is no order, of which the reason could say that it has one value."""
+    keys = "CASE WHEN id < 2503 THEN 0 WHEN id < 5002 THEN 1 WHEN id < 7501 THEN 2 ELSE 3 END AS k"
+    df = spark.range(10_000).selectExpr(keys, "id AS v")
+    ours = skewkit.skew_window(df, "k", strategy="split", partitions=2).select(s=F.sum("v"))
+    assert "what is to be cut off the hot partitions is too small" in skewkit.explain(ours)
+    assert_same_rows(ours, plain(df, ["k"], [], {"s": F.sum("v")}))
+
+
+@pytest.mark.connect
+@pytest.mark.parametrize("order", ["t", "cast(t AS binary)"])
+def test_long_order_values_are_cut_near(spark, order, monkeypatch):
+    """Cuts become part of the plan, so that whole texts would be too much for the driver."""
+    cuts, original = [], cutting.samples
+    monkeypatch.setattr(cutting, "samples", lambda *args: cuts.append(original(*args)) or cuts[-1])
+    long = "concat(lpad(string(id), 8, '0'), repeat('0', 100000))"
+    df = spark.range(400).selectExpr("if(id % 10 < 8, 0, id) AS k", f"{long} AS t").selectExpr("k", f"{order} AS t")
+    found = skewkit.skew_window(df, ["k"], ["t"], strategy="split", partitions=4).select(n=F.row_number())
+    assert "into 4 blocks" in skewkit.explain(found)
+    assert_same_rows(found, plain(df, ["k"], ["t"], {"n": F.row_number()}))
+    assert cuts
+    assert max(len(text) for found in cuts for parts in found.values() for (text,) in parts) <= 2048
+
+
+def test_texts_that_begin_alike_cannot_be_cut(spark):
+    df = spark.range(2_000).selectExpr("if(id % 10 < 9, 0, id) AS k", "concat(repeat('x', 2000), id) AS t", "id AS v")
+    for order in (["t"], ["t", "v"]):
+        found = skewkit.skew_window(df, ["k"], order, strategy="split", partitions=4).select(n=F.row_number())
+        assert "of long values the first 1,024 characters or bytes count" in skewkit.explain(found)
+    found = skewkit.skew_window(df, ["k"], ["v", "t"], strategy="split", partitions=4).select(n=F.row_number())
+    assert "into 4 blocks" in skewkit.explain(found)
+    assert_same_rows(found, plain(df, ["k"], ["v", "t"], {"n": F.row_number()}))
+
+
+@pytest.mark.slow
+def test_blocks_of_many_partitions(facts):
+    """Optimizing the search for one of many blocks took for ever: every step mentions the one before several times."""
+    window = skewkit.skew_window(facts, ["k"], ["d", "v"], strategy="split", partitions=108)
+    found = window.select(rank=F.rank(), total=F.sum("v"))
+    assert max(int(blocks) for blocks in re.findall(r"into (\d+) blocks", skewkit.explain(found))) > 64
+    assert_same_rows(found, plain(facts, ["k"], ["d", "v"], {"rank": F.rank(), "total": F.sum("v")}))
+
+
+@pytest.mark.connect
+def test_orders_that_may_change_are_not_cut(spark, facts):
+    """A row on a cut would be lost, or there twice, if only a part of its tasks ran again."""
+    sums = facts.groupBy("k", "i").agg(F.sum("d").alias("total"), F.first("v").alias("any"))
+    lists = facts.groupBy("k").agg(F.collect_list("v").alias("vs"))
+    placed = lists.select("k", F.posexplode("vs").alias("pos", "v"))
+    dotted = facts.groupBy("k", "i").agg(F.sum("d").alias("a.b"))
+    odd = ((sums, "TOTAL"), (dotted, "`a.b`"), (placed, "pos"), (facts.repartition(3), F.expr("rand()")))
+    for df, order in ((sums, "total"), (sums, "any"), *odd):
+        ours = skewkit.skew_window(df, "k", order, strategy="split", partitions=4).select(rn=F.row_number())
+        assert "native: rows may be in other blocks when a task runs again" in skewkit.explain(ours)
+        numbers = ours.groupBy("k").agg(F.count("*"), F.count_distinct("rn"), F.max("rn")).collect()
+        assert all(len({*row[1:]}) == 1 for row in numbers)
+    rows = spark.range(2000).selectExpr("if(id % 10 < 8, 0, id) AS k", "id AS V")
+    latest = rows.selectExpr("*", "row_number() OVER (PARTITION BY v ORDER BY k) AS n").where("n = 1")
+    for df, order in ((sums, "i"), (latest, "v"), (facts.where("abs(d) >= 0"), "t")):  # no row moves along these
+        ours = skewkit.skew_window(df, "k", order, strategy="split", partitions=4).select(rn=F.row_number())
+        assert "native: rows may" not in skewkit.explain(ours)
+    cached = sums.cache()
+    try:
+        ours = skewkit.skew_window(cached, "k", "total", strategy="split", partitions=4).select(rn=F.rank())
+        assert "native: rows may" not in skewkit.explain(ours)
+    finally:
+        cached.unpersist()
