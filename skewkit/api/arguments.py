@@ -24,7 +24,7 @@ from skewkit.options import Settings, read_settings
 from skewkit.plan.profile.key_profile import KeyProfile, named_heavy
 from skewkit.plan.profile.rehash import NO_KEY, recast
 from skewkit.plan.profile.values import hashable
-from skewkit.spark.explained.plan_facts import Seen
+from skewkit.spark.explained.plan_facts import PlanFacts
 from skewkit.spark.expressions.keys import Keys
 from skewkit.spark.sampling.profiling import Found, Task, auto_fraction, profile
 from skewkit.spark.sampling.sources import Sampling, draw_before_join
@@ -73,9 +73,9 @@ def _as_coalesced(partitions: int, frames: Sequence[DataFrame]) -> int:
     """Return as many partitions as adaptive execution would leave of many, by the least size that it makes."""
     if partitions <= _FEW or any(is_off(frame.sparkSession, name) for frame in frames for name in _COALESCING):
         return partitions
-    all_seen = [Seen(frame) for frame in frames]
+    all_seen = [PlanFacts(frame) for frame in frames]
     sizes = [seen.source_bytes for seen in all_seen]
-    if not sizes or None in sizes or not all(seen.simple and not seen.widened for seen in all_seen):
+    if not sizes or None in sizes or not all(seen.simple and not seen.computed_widths for seen in all_seen):
         return partitions
     return min(partitions, max(_FEW, sum(size or 0 for size in sizes) // _LEAST_BYTES))
 
@@ -221,7 +221,7 @@ def stale_note(profile: KeyProfile, partitions: int) -> tuple[str, ...]:
 
 
 def measured(
-    sides: Sequence[tuple[Seen, Keys]],
+    sides: Sequence[tuple[PlanFacts, Keys]],
     partitions: int,
     settings: Settings,
     *,
@@ -235,7 +235,7 @@ def measured(
     """
     rows = settings.sample_rows * partitions
     tasks = [
-        Task(seen.frame, keys, auto_fraction(seen.rows, rows), by_partition=by_partition and seen.simple)
+        Task(seen.frame, keys, auto_fraction(seen.source_rows, rows), by_partition=by_partition and seen.simple)
         for seen, keys in sides
     ]
     tasks[0] = replace(tasks[0], **wanted)
@@ -244,7 +244,7 @@ def measured(
     return profile(drawn, partitions, rows)
 
 
-def _drawn(task: Task, seen: Seen, sampling: Sampling) -> Task:
+def _drawn(task: Task, seen: PlanFacts, sampling: Sampling) -> Task:
     """Return the task with a sample that is drawn before the join that the frame is, where that can be."""
     columns = (*task.keys.columns, *task.values)
     drawn = None if task.inputs else draw_before_join(seen, columns, sampling)

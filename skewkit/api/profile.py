@@ -10,7 +10,7 @@ from skewkit.api.arguments import analysed, check_batch, check_frame, check_part
 from skewkit.checks import real_number
 from skewkit.errors import ArgumentError, ArgumentTypeError, KeyTypeError
 from skewkit.plan.profile.key_profile import KeyProfile
-from skewkit.spark.explained.plan_facts import Seen
+from skewkit.spark.explained.plan_facts import PlanFacts
 from skewkit.spark.expressions.keys import find_keys
 from skewkit.spark.sampling.profiling import Task, auto_fraction, profile
 from skewkit.spark.session.compat import is_column
@@ -79,7 +79,7 @@ def skew_profile(
         if sample not in ("auto", "exact"):
             raise ArgumentError(f"sample is {sample!r}; expected 'auto', 'exact' or a fraction above 0 and at most 1")
         exact = sample == "exact" or weight is not None
-        fraction = 1.0 if exact else auto_fraction(Seen(df).rows, wanted)
+        fraction = 1.0 if exact else auto_fraction(PlanFacts(df).source_rows, wanted)
     else:
         fraction, wanted = real_number("sample", sample, high=1.0, above=True), 0.0
         if weight is not None and fraction < 1:

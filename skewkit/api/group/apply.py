@@ -19,7 +19,7 @@ from skewkit.plan.profile.heavy_key import key_text
 from skewkit.plan.profile.key_profile import KeyProfile, named_heavy
 from skewkit.plan.profile.values import hashable
 from skewkit.plan.window.window_plan import WindowPlan
-from skewkit.spark.explained.plan_facts import Seen
+from skewkit.spark.explained.plan_facts import PlanFacts
 from skewkit.spark.group.group_map import (
     GroupMap,
     apply_cogrouped,
@@ -117,19 +117,20 @@ def _why_whole(group: Grouping, by: OrderBy | None) -> str | None:
     if by is not None:
         if by.collated:
             return "the order has a collation, under which different strings tie"
-        moving = group.seen.moving(by.columns)
+        moving = group.seen.stability(by.columns, rerun=True).reason
         if moving is not None:
             return f"sub-groups are ranges of an order that may be another when a task runs again: it {moving}"
     return group.drawn_twice([] if by is None else by.columns, whole=True)
 
 
 def _in_parts(group: Grouping, found: Found, choice: Choice, plan: KeyPlan, task: GroupMap) -> DataFrame:
-    seen = Seen(group.df.select("*", *group.keys.columns)) if group.keys.computed else group.seen
+    seen = PlanFacts(group.df.select("*", *group.keys.columns)) if group.keys.computed else group.seen
     if VERSION >= (4, 2) and conf_reader(group.df.sparkSession)(WEIGHT) is None:
         choice = noted(choice, _WEIGHED)
-    if seen.costly_again is not None:
+    against = seen.stability().reason or seen.cost_again
+    if against is not None:
         frame = apply_in_parts(group.df, group.keys, plan, task, group.salt())
-        return remember(frame, noted(choice, f"the frame is computed once, because it {seen.costly_again}"))
+        return remember(frame, noted(choice, f"the frame is computed once, because it {against}"))
     if _level_where_read(group, found, plan):
         frame = apply_in_parts_where_read(group.df, group.keys, plan, task, None)
         return remember(frame, noted(choice, "hot rows are computed in the tasks that read them, and not shuffled"))

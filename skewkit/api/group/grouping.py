@@ -15,7 +15,7 @@ from skewkit.plan.choice import Choice, cold_reason, hot_reason
 from skewkit.plan.placement.key_plan import KeyPlan, key_plan
 from skewkit.plan.placement.load import group_load
 from skewkit.plan.profile.key_profile import KeyProfile
-from skewkit.spark.explained.plan_facts import Seen
+from skewkit.spark.explained.plan_facts import PlanFacts
 from skewkit.spark.expressions.keys import Keys, has_fixed_hash
 from skewkit.spark.routing.salting import Salting
 from skewkit.spark.sampling.profiling import Found
@@ -38,22 +38,23 @@ class Grouping:
     native_because: str = "asked for"
 
     @cached_property
-    def seen(self) -> Seen:
+    def seen(self) -> PlanFacts:
         """The frame as EXPLAIN shows it, asked once."""
-        return Seen(self.df)
+        return PlanFacts(self.df)
 
     def drawn_twice(self, columns: Sequence[Column], *, whole: bool = False) -> str | None:
         """Return why nothing may be cut, as cold and hot rows would be of two draws or readings, or None."""
-        again = self.seen.unsafe_again if is_off(self.df.sparkSession, _REUSE) else None
-        if again is not None:
-            return f"cold and hot rows would be of two readings, as {_REUSE} is off, and the frame {again}; cache() it"
-        drawn = self.seen.drawn_twice([*self.keys.columns, *columns], whole=whole)
+        again = self.seen.stability() if is_off(self.df.sparkSession, _REUSE) else None
+        if again is not None and not again.deterministic:
+            why = f"as {_REUSE} is off, and the frame {again.reason}"
+            return f"cold and hot rows would be of two readings, {why}; cache() it"
+        drawn = self.seen.drawn_per_place([*self.keys.columns, *columns], whole=whole)
         return None if drawn is None else f"cold and hot rows would be of two draws: the frame {drawn}; cache() it"
 
     def salt(self, first: Sequence[Column] = ()) -> Column:
         """Return a hash that spreads the rows of a hot key: of `first`, and of their content or position."""
         hashed = [column for column in first if has_fixed_hash(self.df.select(column).schema[0].dataType)]
-        steady = not hashed or self.seen.varying(hashed) is None
+        steady = not hashed or self.seen.stability(hashed).repeatable
         return Salting.of(self.seen, self.keys.names).hash(hashed if steady else ())
 
     def measured(self, **wanted: Any) -> Found:

@@ -145,11 +145,11 @@ def _nothing_to_broadcast(left: KeyProfile, head: Head) -> str | None:
 def _larger(asked: Asked, sides: Sides) -> Side | None:
     """Return the side that surely holds more rows, as far as the optimizer knows; named keys are hot there."""
     keys = {"left": asked.keys.left, "right": asked.keys.right}
-    rows = {side: 1 if seen.once(keys[side].bare) else seen.rows for side, seen in sides.named}
+    rows = {side: 1 if seen.unique_by(keys[side].bare) else seen.source_rows for side, seen in sides.named}
     left, right = rows["left"], rows["right"]
     if left is None or right is None or left == right:
         return None
-    counted = all(seen.rows_are_counted for _, seen in sides.named)
+    counted = all(seen.source_rows_counted for _, seen in sides.named)
     if not counted and max(left, right) < _SURELY * min(left, right):
         return None
     return "left" if left > right else "right"

@@ -15,7 +15,7 @@ from skewkit.plan.join.kinds import SIDES, JoinRules, Side, opposite
 from skewkit.plan.join.matrix import OUTPUT_COST
 from skewkit.plan.profile.key_profile import KeyProfile, every_key_once
 from skewkit.plan.profile.sample_bounds import most_rows, surely_unlisted
-from skewkit.spark.explained.plan_facts import Seen
+from skewkit.spark.explained.plan_facts import PlanFacts
 from skewkit.spark.expressions.keys import Keys
 from skewkit.spark.join.join_keys import JoinKeys
 from skewkit.spark.sampling.looks import Looked, look_at
@@ -117,8 +117,8 @@ def _looked(asked: Asked, sides: Sides, unread: Collection[Side] = ()) -> Known 
     return Known(left, right, one_task, found.named)
 
 
-def _once(seen: Seen, keys: Keys) -> bool:
-    return not seen.simple and seen.once(keys.bare)
+def _once(seen: PlanFacts, keys: Keys) -> bool:
+    return not seen.simple and seen.unique_by(keys.bare)
 
 
 def _cold(asked: Asked, known: Known) -> bool:
@@ -134,7 +134,7 @@ def gathered_sides(asked: Asked, sides: Sides) -> dict[Side, str]:
     return {
         side: _GATHERED.format(side) + (_LEAVE_OUT if asked.rules.copies(opposite(side)) != "never" else "")
         for (side, seen), own in pairs
-        if seen.gathered(own.bare)
+        if seen.pre_partitioned(own.bare)
     }
 
 

@@ -69,8 +69,8 @@ def _times_of_profile(asked: Asked, sides: Sides, side: Side, used: tuple[KeyPro
         own = used[side == "right"]
         before = not seen.simple and origin_of(seen.frame) is not None and own is not None and own.sampled
         return inf if before else 1.0
-    if seen.rows is None or not seen.simple:
+    if seen.source_rows is None or not seen.simple:
         return inf
-    if profile.rows >= seen.rows:
+    if profile.rows >= seen.source_rows:
         return 1.0
-    return seen.rows * (1.0 if seen.rows_are_counted else TIMES_TOO_LOW) / max(1.0, profile.rows)
+    return seen.source_rows * (1.0 if seen.source_rows_counted else TIMES_TOO_LOW) / max(1.0, profile.rows)

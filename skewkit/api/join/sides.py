@@ -10,7 +10,7 @@ from skewkit.errors import UnsupportedError
 from skewkit.plan.join.kinds import SIDES, JoinRules, Side, opposite
 from skewkit.plan.join.price import Widths
 from skewkit.plan.profile.key_profile import KeyProfile
-from skewkit.spark.explained.plan_facts import COMPUTED, Seen
+from skewkit.spark.explained.plan_facts import COMPUTED, PlanFacts
 from skewkit.spark.explained.row_counts import has_fixed_width, row_bytes
 from skewkit.spark.join.join_keys import JoinKeys
 from skewkit.spark.session.compat import is_connect
@@ -24,13 +24,13 @@ class Sides:
     read twice only if they are `trusted`, as by who asks for a strategy.
     """
 
-    left: Seen
-    right: Seen
+    left: PlanFacts
+    right: PlanFacts
     keys: JoinKeys
     trusted: bool = False
 
     @property
-    def named(self) -> tuple[tuple[Side, Seen], tuple[Side, Seen]]:
+    def named(self) -> tuple[tuple[Side, PlanFacts], tuple[Side, PlanFacts]]:
         """Both sides with their names."""
         return ("left", self.left), ("right", self.right)
 
@@ -38,7 +38,7 @@ class Sides:
     def unsafe(self) -> dict[Side, str]:
         """The sides whose keys may have other values when they are read again, and why."""
         found = {
-            side: (None if self.trusted else seen.of_unknown) or seen.varying(own.columns)
+            side: seen.stability(own.columns, trust_sources=self.trusted).reason
             for (side, seen), own in zip(self.named, (self.keys.left, self.keys.right), strict=True)
         }
         return {side: reason for side, reason in found.items() if reason is not None}
@@ -50,7 +50,9 @@ class Sides:
         """
         if self.trusted or how in ("semi", "anti"):
             return self.unsafe
-        return {side: seen.dropping for side, seen in self.named if seen.dropping is not None} | self.unsafe
+        return {
+            side: seen.rows_depend_on_columns for side, seen in self.named if seen.rows_depend_on_columns is not None
+        } | self.unsafe
 
     def rules(self, how: str, *, residual: bool) -> JoinRules:
         """Return the rules of the join; the optimizer is asked about the sides only where the rules depend on it."""
@@ -102,7 +104,7 @@ class Sides:
     def unmeasured(self) -> Widths:
         """Bytes more that a row of each side may take, because texts, arrays or the like in it are computed."""
         sides = (seen for _, seen in self.named)
-        return Widths(*(COMPUTED * seen.widened for seen in sides))
+        return Widths(*(COMPUTED * seen.computed_widths for seen in sides))
 
     def memory(self, left: KeyProfile | None, right: KeyProfile | None) -> Widths:
         """Return the bytes that a row of each side may take: more than its types suggest where it is larger files."""
@@ -113,14 +115,14 @@ class Sides:
     @cached_property
     def costly(self) -> dict[Side, float]:
         """The sides that cost about as much to read again as the first time, with the joins that this is worth."""
-        return {side: max(1.0, seen.shuffles / 2) for side, seen in self.named if seen.costly_again}
+        return {side: max(1.0, seen.shuffles / 2) for side, seen in self.named if _against_again(seen)}
 
     @cached_property
     def no_broadcast(self) -> str | None:
         """Why the sides should not be read twice for a broadcast of hot rows, or None."""
         if is_connect(self.left.frame):
             return "on Connect the union of the two branches would hide the frames' columns from left['x'] and the like"
-        costly = [f"the {side} side {seen.costly_again}" for side, seen in self.named if side in self.costly]
+        costly = [f"the {side} side {_against_again(seen)}" for side, seen in self.named if side in self.costly]
         varying = [f"the {side} side {reason}" for side, reason in self.unsafe.items()]
         return next(iter((*costly, *varying)), None)
 
@@ -138,13 +140,18 @@ class Sides:
             )
 
 
-def _times_larger(seen: Seen, profile: KeyProfile | None) -> float:
+def _times_larger(seen: PlanFacts, profile: KeyProfile | None) -> float:
     """Return how many more rows the bytes of a frame's sources suggest than it has; 1 at least.
 
     Long texts make the bytes many. So does a filter, which nobody can tell from them: better to sort what a hash table
     could have held than to fail for want of memory.
     """
-    rows = seen.rows_by_bytes
+    rows = seen.source_rows_by_bytes
     if profile is None or profile.named or rows is None or has_fixed_width(seen.frame.schema):
         return 1.0
     return max(1.0, rows / max(1.0, profile.rows))
+
+
+def _against_again(seen: PlanFacts) -> str | None:
+    """Return why a frame should not be read again, as it may be another one then, or as it is costly, or None."""
+    return seen.stability().reason or seen.cost_again

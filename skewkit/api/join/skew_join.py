@@ -30,7 +30,7 @@ from skewkit.plan.choice import Choice
 from skewkit.plan.join.kinds import SIDES
 from skewkit.plan.profile.key_profile import KeyProfile
 from skewkit.plan.profile.rehash import rehashed
-from skewkit.spark.explained.plan_facts import Seen
+from skewkit.spark.explained.plan_facts import PlanFacts
 from skewkit.spark.join.join_keys import JoinKeys
 from skewkit.spark.join.joining import broadcast_head, broadcast_side, salted
 from skewkit.spark.sampling.sources import joined_from
@@ -165,10 +165,10 @@ def skew_join(
     given = left, right
 
     def plain_plan() -> str:  # must not refer to the frame that is returned
-        return Seen(given[0].join(given[1], on, how)).physical  # type: ignore[arg-type]
+        return PlanFacts(given[0].join(given[1], on, how)).physical  # type: ignore[arg-type]
 
     left, right, keys = without_hopeless_rows(left, right, keys, kind)
-    sides = Sides(Seen(left), Seen(right), keys, trusted=strategy != "auto")
+    sides = Sides(PlanFacts(left), PlanFacts(right), keys, trusted=strategy != "auto")
     rules = sides.rules(kind, residual=keys.residual is not None)
     # Where a residual condition keeps every hot key whole, there may still be null keys to be spread.
     nulls = rules.residual and strategy == "auto" and heavy is None and sides.may_be_free and not sides.unsafe
@@ -180,7 +180,7 @@ def skew_join(
         return joined(native, choice, None if heavy is not None else partial(_told, asked, sides, plain_plan, choice))
     if strategy == "broadcast_head":
         sides.check_broadcast(kind)
-    physical = Seen(native).physical
+    physical = PlanFacts(native).physical
     try:
         choice = decide(asked, sides, physical)
     except Exception as error:

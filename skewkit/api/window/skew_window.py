@@ -175,11 +175,12 @@ class SkewWindow:
         read = window.splits(functions)
         if isinstance(read, str):
             return plain, window.choice("native", read)
-        if window.seen.unsafe_again is not None:
-            why = f"blocks read the frame more than once, and it {window.seen.unsafe_again}: cache() it to have it cut"
+        again = window.seen.stability()
+        if not again.deterministic:
+            why = f"blocks read the frame more than once, and it {again.reason}: cache() it to have it cut"
             return plain, window.choice("native", why)
-        moving = window.seen.moving(window.by.columns)
-        moving = moving or window.seen.drawn_twice([*window.keys.columns, *window.by.columns, *functions.values()])
+        moving = window.seen.stability(window.by.columns, rerun=True).reason
+        moving = moving or window.seen.drawn_per_place([*window.keys.columns, *window.by.columns, *functions.values()])
         if moving is not None:
             why = f"rows may be in other blocks when a task runs again, as the order or a function {moving}"
             return plain, window.choice("native", why)

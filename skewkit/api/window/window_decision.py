@@ -19,7 +19,7 @@ from skewkit.plan.profile.key_profile import KeyProfile
 from skewkit.plan.window.split_forms import MOST_LISTED, WindowSplit, listed, split_of
 from skewkit.plan.window.window_frame import RUNNING, WHOLE, Frame
 from skewkit.plan.window.window_plan import WindowPlan, spaced
-from skewkit.spark.explained.plan_facts import Seen
+from skewkit.spark.explained.plan_facts import PlanFacts
 from skewkit.spark.expressions.keys import Keys
 from skewkit.spark.sampling.looks import looked
 from skewkit.spark.sampling.quantiles import cut_along
@@ -44,9 +44,9 @@ class Windowing:
     frame: Frame | None = None
 
     @cached_property
-    def seen(self) -> Seen:
+    def seen(self) -> PlanFacts:
         """The frame as EXPLAIN shows it, asked once."""
-        return Seen(self.df)
+        return PlanFacts(self.df)
 
     @property
     def title(self) -> str:
@@ -92,7 +92,7 @@ class Windowing:
         """Return whether lists of so many rows of these columns are too long to hand from block to block."""
         if not any(near):
             return False
-        width = Seen(self.df.select(*columns)).row_bytes if columns else 0.0
+        width = PlanFacts(self.df.select(*columns)).row_bytes if columns else 0.0
         return listed(near, self.partitions, width) > MOST_LISTED
 
     def decide(self) -> tuple[Choice, WindowPlan | None]:

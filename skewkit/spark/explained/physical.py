@@ -133,10 +133,13 @@ def depends_on_order(physical: str) -> str | None:
     return _called(_BY_ORDER, _RANK.sub("", "\n".join(lines)))  # of group-bys the physical plan says more
 
 
-def against_reading_twice(physical: str) -> str | None:
-    """Return why a frame should not be computed twice, because it is unsafe or costly, or None."""
-    text = uncached(physical)
-    return unsafe_to_read_twice(physical) or of_unknown(physical) or _operator(_COSTLY, text)
+def costly_to_read_twice(physical: str) -> str | None:
+    """Return why it is costly to compute a frame twice, or None.
+
+    >>> costly_to_read_twice("Exchange SinglePartition")
+    'is the result of a shuffle, which is costly'
+    """
+    return _operator(_COSTLY, uncached(physical))
 
 
 def of_unknown(physical: str) -> str | None:

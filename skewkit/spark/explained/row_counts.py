@@ -41,6 +41,30 @@ def guess_rows(explained: str, *, counted: bool = True) -> int | None:
     return total if lines else None
 
 
+def estimated(explained: str) -> tuple[int | None, int | None]:
+    """Return the rows and the bytes that the optimizer expects of a plan's result, from EXPLAIN COST; None: unknown.
+
+    Rows that it does not know are guessed by bytes, as of sources. Where it multiplies the sides of a join, nothing is
+    known.
+
+    >>> estimated("Range (0, 1000, step=1, splits=Some(2)), Statistics(sizeInBytes=7.8 KiB, rowCount=1.00E+3)")
+    (1000, 7987)
+    >>> estimated("Relation t[k#1] parquet, Statistics(sizeInBytes=8.0 EiB)")
+    (None, None)
+    """
+    logical = explained.partition("== Physical Plan ==")[0]
+    top = next((line for line in logical.splitlines() if _SIZE.search(line)), None)
+    found = None if top is None else _SIZE.search(top)
+    if top is None or found is None:
+        return None, None
+    size, unit, rows = found.groups()
+    total, sources = float(size) * _UNIT[unit], source_bytes(explained)
+    multiplied = re.search(r"^[ :+-]*Join ", logical, re.MULTILINE) and (sources is None or total > sources)
+    if total >= _UNKNOWN or (rows is None and multiplied):
+        return (None if rows is None else int(float(rows))), None
+    return int(float(rows) if rows is not None else total / (_ROW_BYTES + _COLUMN_BYTES * _columns(top))), int(total)
+
+
 def source_bytes(explained: str) -> int | None:
     """Return the bytes that the sources of a plan hold, or None where nobody knows.
 

@@ -11,7 +11,7 @@ from pyspark.sql import functions as F
 
 from skewkit.plan.join.join_plan import Head, JoinPlan
 from skewkit.plan.join.kinds import Side, opposite
-from skewkit.spark.explained.plan_facts import Seen
+from skewkit.spark.explained.plan_facts import PlanFacts
 from skewkit.spark.expressions.keys import Keys, Names
 from skewkit.spark.expressions.selecting import with_columns, without
 from skewkit.spark.join.join_keys import JoinKeys, sides_of, united
@@ -35,7 +35,7 @@ def salted(
     plan: JoinPlan,
     *,
     shuffle_hash: bool,
-    seen: Mapping[Side, Seen],
+    seen: Mapping[Side, PlanFacts],
 ) -> DataFrame:
     """Return the join with the rows of hot keys spread over the partitions of the plan.
 
@@ -124,7 +124,7 @@ class _Rows:
     frame: DataFrame
     keys: Keys
     other: tuple[DataFrame, Keys]
-    seen: Seen
+    seen: PlanFacts
     own: tuple[str, ...]
 
     def packed(self, names: Names) -> str:

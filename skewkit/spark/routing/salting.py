@@ -11,7 +11,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructField
 
 from skewkit.spark.explained.physical import SALT
-from skewkit.spark.explained.plan_facts import Seen
+from skewkit.spark.explained.plan_facts import PlanFacts
 from skewkit.spark.expressions.keys import has_fixed_hash, quoted
 from skewkit.spark.session.compat import is_connect, resolves
 
@@ -26,7 +26,7 @@ _IN_FILE = tuple(f"_metadata.{name}" for name in ("row_index", "file_size", "fil
 class Salting:
     """What a row's salt is made of: stored columns by name, or the row's position, as far as a task finds it again.
 
-    >>> Salting.of(Seen(spark.range(9).selectExpr("id % 2 AS k", "id AS v")), ["k"])
+    >>> Salting.of(PlanFacts(spark.range(9).selectExpr("id % 2 AS k", "id AS v")), ["k"])
     Salting(columns=('v',), stored=True, parquet=False, cached=False)
     """
 
@@ -36,7 +36,7 @@ class Salting:
     cached: bool = False
 
     @classmethod
-    def of(cls, seen: Seen, keys: Sequence[str]) -> Salting:
+    def of(cls, seen: PlanFacts, keys: Sequence[str]) -> Salting:
         """Choose up to eight columns beside the keys, likely distinct ones first, of as many types as there are.
 
         * Maps and variants have no hash in Spark and are left out; columns whose name is there twice as well.
@@ -50,10 +50,10 @@ class Salting:
         others = [f for f in fields if f.name.lower() not in own and named[f.name.lower()] == 1]
         usable = _likely_few_last([f for f in others if has_fixed_hash(f.dataType)])
         parquet = seen.parquet and not named["_metadata"]
-        if not usable or seen.dropping is not None:
-            return cls((), seen.stored, parquet, seen.cached)
-        found = seen.steady([field.name for field in usable[:_MOST_ASKED]], _MOST_HASHED)
-        return cls(tuple(found), seen.stored, parquet, seen.cached)
+        if not usable or seen.rows_depend_on_columns is not None:
+            return cls((), seen.positioned, parquet, seen.cached)
+        found = seen.repeatable_columns([field.name for field in usable[:_MOST_ASKED]], _MOST_HASHED)
+        return cls(tuple(found), seen.positioned, parquet, seen.cached)
 
     def hash(self, first: Sequence[Column] = (), *, alike: bool = False, frame: DataFrame | None = None) -> Column:
         """Return the 64-bit hash of `first` and of what the salt is made of.

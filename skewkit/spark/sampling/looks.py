@@ -9,7 +9,7 @@ from pyspark.sql import Column
 
 from skewkit.options import Settings
 from skewkit.plan.profile.key_profile import KeyProfile
-from skewkit.spark.explained.plan_facts import Seen
+from skewkit.spark.explained.plan_facts import PlanFacts
 from skewkit.spark.expressions.keys import Keys
 from skewkit.spark.sampling.key_sample import Glance, Look, brings_values, look
 from skewkit.spark.sampling.profiling import auto_fraction
@@ -25,7 +25,7 @@ _LEAST = 200
 class Looked:
     """A frame to look at, its keys, and which rows match nothing (None: no row)."""
 
-    seen: Seen
+    seen: PlanFacts
     keys: Keys
     unmatched: Column | None = None
 
@@ -60,7 +60,7 @@ def look_at(frames: Sequence[Looked], partitions: int, settings: Settings) -> Lo
     return None
 
 
-def looked(seen: Seen, keys: Keys, partitions: int, settings: Settings) -> KeyProfile | None:
+def looked(seen: PlanFacts, keys: Keys, partitions: int, settings: Settings) -> KeyProfile | None:
     """Return the profile of a frame by a look that has the values of all heavy keys, else None."""
     if not brings_values(keys):
         return None

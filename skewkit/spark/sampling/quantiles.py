@@ -5,7 +5,7 @@ from __future__ import annotations
 from skewkit.options import Settings
 from skewkit.plan.placement.key_plan import KeyPlan
 from skewkit.plan.window.window_plan import Cut, WindowPlan, uniform_plan, window_plan
-from skewkit.spark.explained.plan_facts import Seen
+from skewkit.spark.explained.plan_facts import PlanFacts
 from skewkit.spark.expressions.keys import Keys
 from skewkit.spark.sampling.profiling import auto_fraction, sampled
 from skewkit.spark.sampling.sources import Sampling, draw_before_join
@@ -16,7 +16,7 @@ _ROWS_PER_BLOCK = 1000
 
 
 def cut_along(
-    seen: Seen, keys: Keys, by: OrderBy, plan: KeyPlan, settings: Settings, *, profiled: bool
+    seen: PlanFacts, keys: Keys, by: OrderBy, plan: KeyPlan, settings: Settings, *, profiled: bool
 ) -> tuple[WindowPlan, dict[int, list[Cut]]]:
     """Return where the hot keys are cut, and the samples that say so, from one query if there is an order.
 
@@ -28,7 +28,7 @@ def cut_along(
     hot = sum(h.weight for h in plan.heavy if len(h.parts) > 1)
     fraction = min(1.0, wanted / max(1.0, hot))
     if not profiled:  # the plan is of another time, perhaps of another frame
-        fraction = auto_fraction(seen.rows, wanted)
+        fraction = auto_fraction(seen.source_rows, wanted)
     if fraction > 0.5:
         fraction = 1.0
     frame = seen.frame

@@ -13,7 +13,7 @@ from pyspark.sql import Column, DataFrame
 from skewkit.options import Settings
 from skewkit.plan.choice import Choice
 from skewkit.plan.join.kinds import Side
-from skewkit.spark.explained.plan_facts import Seen
+from skewkit.spark.explained.plan_facts import PlanFacts
 from skewkit.spark.join.join_keys import JoinKeys
 from skewkit.spark.join.origin import Origin, OriginSide
 from skewkit.spark.sampling.profiling import auto_fraction, sampled
@@ -54,7 +54,7 @@ class Draw:
     met: float = 1.0
 
 
-def draw(seen: Seen, columns: Sequence[Column], sampling: Sampling) -> Draw | None:
+def draw(seen: PlanFacts, columns: Sequence[Column], sampling: Sampling) -> Draw | None:
     """Return how to draw a sample of a frame of rows that are only read, selected and filtered; None: not possible.
 
     Of a frame that `skew_join` returned, and that has the `columns`, a part of one side is joined with the other.
@@ -65,7 +65,7 @@ def draw(seen: Seen, columns: Sequence[Column], sampling: Sampling) -> Draw | No
     return found if found is not None and found.simple else None
 
 
-def draw_before_join(seen: Seen, columns: Sequence[Column], sampling: Sampling) -> Draw | None:
+def draw_before_join(seen: PlanFacts, columns: Sequence[Column], sampling: Sampling) -> Draw | None:
     """Return how to draw a sample of a join before it runs; None where the whole is to run."""
     if origin_of(seen.frame) is None:
         return None
@@ -102,19 +102,19 @@ def joined_from(
     return Origin(own, other, on, how, plan.output)
 
 
-def _draw(seen: Seen, sampling: Sampling) -> Draw:
+def _draw(seen: PlanFacts, sampling: Sampling) -> Draw:
     origin = None if seen.simple else origin_of(seen.frame)
     found = None if origin is None else _draw_of_side(origin, sampling)
     return found or _sample(seen)
 
 
-def _sample(seen: Seen) -> Draw:
-    return Draw(seen.rows, partial(sampled, seen.frame), simple=seen.simple)
+def _sample(seen: PlanFacts) -> Draw:
+    return Draw(seen.source_rows, partial(sampled, seen.frame), simple=seen.simple)
 
 
 def _draw_of_side(origin: Origin, sampling: Sampling) -> Draw | None:
     """Return the draw of a join's larger side, or of the other one; None where few rows of it may decide."""
-    draws = [(side, _draw(Seen(origin.side(side).frame), sampling)) for side in origin.divisible]
+    draws = [(side, _draw(PlanFacts(origin.side(side).frame), sampling)) for side in origin.divisible]
     rows = {side: origin.side(side).rows or drawn.rows or 0.0 for side, drawn in draws}
     for side, drawn in sorted(draws, key=lambda each: -rows[each[0]]):
         of_join = max(rows[side], origin.output)

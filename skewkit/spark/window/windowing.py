@@ -12,7 +12,7 @@ from pyspark.sql.types import ArrayType, DataType, MapType, StructField, StructT
 from skewkit.plan.window.split_forms import Carried, Local, WindowSplit, fill
 from skewkit.plan.window.window_frame import RUNNING, Frame
 from skewkit.plan.window.window_plan import WindowPlan
-from skewkit.spark.explained.plan_facts import Seen
+from skewkit.spark.explained.plan_facts import PlanFacts
 from skewkit.spark.expressions.keys import Keys, Names, quoted
 from skewkit.spark.expressions.not_null import has_fewer_nulls, never_null, no_null_within
 from skewkit.spark.routing.salting import Salting
@@ -97,7 +97,7 @@ def split(
     columns = {f"key{i}": column for i, column in enumerate(keys.columns)}
     columns |= {f"order{i}": column for i, column in enumerate(by.columns)}
     if not by.columns:
-        columns["cut"] = Salting.of(Seen(df), keys.names).hash()
+        columns["cut"] = Salting.of(PlanFacts(df), keys.names).hash()
     columns |= {f"x{i}_{j}": x for i, (f, _) in enumerate(functions) for j, x in enumerate(f.arguments)}
     base, found = named(df, columns, names)
     types = {each.name: each.dataType for each in base.schema.fields}

@@ -8,7 +8,7 @@ from py4j.protocol import Py4JJavaError
 from pyspark.sql import functions as F
 
 import skewkit
-from skewkit.spark.explained.plan_facts import Seen
+from skewkit.spark.explained.plan_facts import PlanFacts
 from tests.helpers import conf
 
 pytestmark = pytest.mark.usefixtures("adaptive")
@@ -170,8 +170,8 @@ def test_explain_says_so_where_the_keys_cannot_be_read(spark, names):
 def test_what_is_gathered_by_a_column_of_the_same_name_in_other_case(spark):
     hot = spark.range(60_000).selectExpr("if(id % 3 = 0, 7, id % 9000) AS k", "id AS K")
     with conf(spark, "spark.sql.caseSensitive", "true"):
-        seen = Seen(hot.repartition(5, "K"))
-        assert (seen.gathered(["K"]), seen.gathered(["k"])) == (True, False)
-        once = Seen(hot.groupBy("K").agg(F.max("k").alias("m")))
-        assert (once.once(["K"]), once.once(["k"])) == (True, False)
-    assert Seen(spark.range(9).repartition(5, "ID")).gathered(["Id"])
+        seen = PlanFacts(hot.repartition(5, "K"))
+        assert (seen.pre_partitioned(["K"]), seen.pre_partitioned(["k"])) == (True, False)
+        once = PlanFacts(hot.groupBy("K").agg(F.max("k").alias("m")))
+        assert (once.unique_by(["K"]), once.unique_by(["k"])) == (True, False)
+    assert PlanFacts(spark.range(9).repartition(5, "ID")).pre_partitioned(["Id"])

@@ -10,7 +10,7 @@ from pyspark.sql import functions as F
 
 from skewkit import SkewkitError, explain, skew_join
 from skewkit.errors import UnsupportedError
-from skewkit.spark.explained.plan_facts import Seen
+from skewkit.spark.explained.plan_facts import PlanFacts
 from skewkit.spark.session.compat import explained
 from skewkit.testing import assert_same_rows
 from tests.helpers import KINDS, conf
@@ -148,8 +148,8 @@ def test_a_key_that_python_makes_is_not_broadcast_in_two_readings(spark):
 
 def test_what_a_script_prints_is_read_once(spark):
     rows = spark.sql("SELECT TRANSFORM(id) USING 'cat' AS (k bigint) FROM range(999)")
-    assert "source that may have other rows" in Seen(rows).of_unknown
-    assert Seen(rows.cache()).of_unknown is None
+    assert "source that may have other rows" in PlanFacts(rows).stability().reason
+    assert PlanFacts(rows.cache()).stability().repeatable
     rows.unpersist()
 
 
@@ -200,7 +200,7 @@ def test_files_of_which_more_are_corrupt_when_other_columns_are_read(spark, tmp_
         joined = skew_join(left, right, "k", how, partitions=4)
         assert_same_rows(joined, left.join(right, "k", how))
         assert "the right side's hot keys stay whole: it reads files, of which Spark may skip" in explain(joined)
-    assert Seen(right).dropping is None
+    assert PlanFacts(right).rows_depend_on_columns is None
 
 
 @pytest.mark.parametrize("asked", ["k", pytest.param("w", marks=pytest.mark.slow)])
@@ -222,11 +222,11 @@ def test_what_a_group_by_computes_is_neither_salt_nor_steady(spark):
     left = grouped.groupBy("k", "g").agg((F.lit(1) / (F.max("v") - 3999)).alias("bad"), F.sum("v").alias("s"))
     dims = spark.range(50).selectExpr("id AS k", "id AS w")
     check(left, dims, "k", pick=lambda joined: joined.select("k", "s", "w"))  # nobody asks for `bad`, which fails
-    assert {"bad", "s"}.isdisjoint(Seen(left).steady(left.columns, 9))
+    assert {"bad", "s"}.isdisjoint(PlanFacts(left).repeatable_columns(left.columns, 9))
     inner = grouped.withColumn("x", F.lit(1) / (F.col("v") - 3999)).groupBy("k", "g").agg(F.max("x").alias("worst"))
     check(inner, dims, "k", pick=lambda joined: joined.select("k", "g", "w"))
     for value in (F.rand(), F.floor(F.rand() * 4), F.expr("uuid()"), F.monotonically_increasing_id()):
         changing = grouped.groupBy("k", "g").count().withColumn("r", value)
-        assert Seen(changing).varying([F.col("r")]) is not None
-        assert "r" not in Seen(changing).steady(changing.columns, 9)
-    assert Seen(left).varying([F.col("s")]) is None
+        assert not PlanFacts(changing).stability([F.col("r")]).repeatable
+        assert "r" not in PlanFacts(changing).repeatable_columns(changing.columns, 9)
+    assert PlanFacts(left).stability([F.col("s")]).repeatable

@@ -9,7 +9,7 @@ from pyspark.sql import functions as F
 import skewkit
 from skewkit import explain, skew_join, skew_profile
 from skewkit.api.join.on import join_keys
-from skewkit.spark.explained.plan_facts import Seen
+from skewkit.spark.explained.plan_facts import PlanFacts
 from skewkit.spark.join import joining
 from skewkit.spark.session.compat import explained, physical_plan
 from skewkit.testing import assert_same_rows, partition_rows
@@ -239,11 +239,11 @@ def test_what_is_grouped_by_a_key_has_it_once(spark):
     for once in (counts, wide, counts.where("count > 1").select("count", "k")):
         keys = join_keys(once, counts, "k")
         assert keys.left.bare == keys.right.bare == ("k",)
-        assert Seen(once).once(keys.left.bare)
+        assert PlanFacts(once).unique_by(keys.left.bare)
     pairs = hot.groupBy(F.col("k").alias("my k"), F.col("v1").alias("k")).count()
     least = hot.where("v1 > (SELECT k FROM (SELECT id AS k FROM range(3) WHERE id > 1) GROUP BY k)").select("k")
     for often in (counts.withColumn("k", F.lit(7)), counts.select(F.col("count").alias("k")), pairs, least, hot):
-        assert not Seen(often).once(["k"])
+        assert not PlanFacts(often).unique_by(["k"])
         joined = skewkit.skew_join(often, counts, "k", strategy="salt", partitions=4)
         assert_same_rows(joined, often.join(counts, "k"))
 

@@ -4,7 +4,8 @@ import pytest
 from pyspark.sql import functions as F
 
 import skewkit
-from skewkit.spark.explained.plan_facts import Seen
+from skewkit.spark.explained.plan_facts import PlanFacts
+from skewkit.spark.explained.stability import Stability, Verdict
 from skewkit.spark.expressions.keys import find_keys
 from skewkit.spark.routing.salting import Salting
 from skewkit.spark.sampling.key_sample import Glance, look
@@ -144,47 +145,47 @@ def test_values_that_may_differ_when_they_are_computed_again(spark, value, reaso
     """A shuffle brings rows in any order: what adds or picks by order may come out different the next time."""
     call, _, group = value.partition(" GROUP BY ")
     rows = "SELECT id % 9 AS k, id % 7 AS v, double(id) AS x, cast(id AS decimal(9,2)) AS d FROM range(99)"
-    seen = Seen(spark.sql(f"SELECT k, {call} FROM ({rows})" + (f" GROUP BY {group}" if group else "")))
-    said = seen.varying([F.col("q")])
+    seen = PlanFacts(spark.sql(f"SELECT k, {call} FROM ({rows})" + (f" GROUP BY {group}" if group else "")))
+    said = seen.stability([F.col("q")]).reason
     assert said is None if reason is None else reason in said
-    assert seen.varying([F.col("k")]) is None
+    assert seen.stability([F.col("k")]).repeatable
 
 
 @pytest.mark.connect
 def test_a_filter_on_ranks_is_no_limit(spark):
     """Spark stops early at the rows of the first ranks, which are the same each time."""
     ranked = spark.range(99).selectExpr("id % 9 AS k", "rank() OVER (PARTITION BY id % 9 ORDER BY id % 7) AS r")
-    assert Seen(ranked.where("r = 1")).varying([F.col("k")]) is None
+    assert PlanFacts(ranked.where("r = 1")).stability([F.col("k")]).repeatable
 
 
 @pytest.mark.connect
 def test_salts_are_of_stored_and_steady_values(spark, skewed, tmp_path):
     skewed(200).selectExpr("k", "v", "double(v) AS d", "string(v) AS s").write.parquet(str(tmp_path / "t"))
     stored = spark.read.parquet(str(tmp_path / "t"))
-    assert Salting.of(Seen(stored), ["k"]) == Salting(("d", "v", "s"), stored=True, parquet=True)
+    assert Salting.of(PlanFacts(stored), ["k"]) == Salting(("d", "v", "s"), stored=True, parquet=True)
     kept = stored.cache()
-    assert Salting.of(Seen(kept), ["k"]) == Salting(("d", "v", "s"), stored=True, parquet=False, cached=True)
+    assert Salting.of(PlanFacts(kept), ["k"]) == Salting(("d", "v", "s"), stored=True, parquet=False, cached=True)
     kept.unpersist()
     odd = stored.selectExpr("k", "d AS e", "1 / v AS f", "rand() AS g", "s")
-    assert Salting.of(Seen(odd), ["k"]) == Salting(("e", "s"), stored=True, parquet=True)
+    assert Salting.of(PlanFacts(odd), ["k"]) == Salting(("e", "s"), stored=True, parquet=True)
     sums = stored.groupBy("k", "s").agg(F.sum("d").alias("d"), F.max("v").alias("v"))
-    assert Salting.of(Seen(sums), ["k"]) == Salting(("v", "s"), stored=False, parquet=False)
+    assert Salting.of(PlanFacts(sums), ["k"]) == Salting(("v", "s"), stored=False, parquet=False)
     udf = stored.withColumn("u", F.udf(lambda v: v, "bigint")("v"))
-    assert Salting.of(Seen(udf), ["k"]) == Salting(("d", "v", "s"), stored=False, parquet=False)
+    assert Salting.of(PlanFacts(udf), ["k"]) == Salting(("d", "v", "s"), stored=False, parquet=False)
 
 
 def test_of_a_wide_frame_only_the_keys_are_asked_about(spark):
     wide = spark.range(9).selectExpr("id AS k", *(f"id + {i} AS c{i}" for i in range(60)), "rand() AS r")
-    assert Seen(wide).varying([F.col("k")]) is None
-    assert Seen(wide).varying([F.col("r")]) == "holds random values"
+    assert PlanFacts(wide).stability([F.col("k")]).repeatable
+    assert PlanFacts(wide).stability([F.col("r")]) == Verdict(Stability.RANDOM, "holds random values")
 
 
 @pytest.mark.connect
 def test_a_renamed_column_is_computed_where_it_was_made(spark, skewed):
     facts = skewed(200).selectExpr("k", "v", "10 / (v + 1) AS w")
     joined = facts.join(spark.range(9).selectExpr("id AS k"), "k").selectExpr("k", "v AS x", "w AS y", "w AS z")
-    assert Salting.of(Seen(joined), ["k"]).columns == ("x",)
-    assert Salting.of(Seen(facts.cache()), ["k"]).columns == ("w", "v")
+    assert Salting.of(PlanFacts(joined), ["k"]).columns == ("x",)
+    assert Salting.of(PlanFacts(facts.cache()), ["k"]).columns == ("w", "v")
     facts.unpersist()
 
 
@@ -202,7 +203,7 @@ def test_what_is_cached_stays_cached(spark, skewed, tmp_path, kind):
     spark.range(99).write.parquet(str(tmp_path / "t"))
     df = frames[kind]().cache()
     df.count()
-    Seen(df).varying([F.col("id")])
+    PlanFacts(df).stability([F.col("id")])
     for by in (skewkit.skew_join(df, df.alias("b"), "id", strategy="salt", partitions=2), df.select("id")):
         assert "InMemoryTableScan" in explained(by, "EXTENDED")
     df.unpersist()
@@ -211,10 +212,10 @@ def test_what_is_cached_stays_cached(spark, skewed, tmp_path, kind):
 def test_few_questions_find_the_steady_columns_of_many(spark, monkeypatch):
     names = [f"c{i}" for i in range(24)]
     wide = spark.range(9).selectExpr("id % 2 AS k", *(f"id AS {name}" for name in names[:-1]), "rand() AS c23")
-    seen, asked = Seen(wide), []
-    varying = Seen.varying
-    monkeypatch.setattr(Seen, "varying", lambda self, columns: asked.append(columns) or varying(self, columns))
-    assert seen.steady(names, 8) == names[:8]
+    seen, asked = PlanFacts(wide), []
+    stability = PlanFacts.stability
+    monkeypatch.setattr(PlanFacts, "stability", lambda self, columns: asked.append(columns) or stability(self, columns))
+    assert seen.repeatable_columns(names, 8) == names[:8]
     assert len(asked) <= 3
-    assert seen.steady(names[12:], 24) == names[12:-1]
+    assert seen.repeatable_columns(names[12:], 24) == names[12:-1]
     assert len(asked) <= 12

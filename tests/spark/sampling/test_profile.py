@@ -9,7 +9,7 @@ from pyspark.sql import functions as F
 
 import skewkit
 from skewkit.errors import ArgumentError, ArgumentTypeError, ColumnNotFoundError, KeyTypeError
-from skewkit.spark.explained.physical import against_reading_twice
+from skewkit.spark.explained.physical import costly_to_read_twice, of_unknown, unsafe_to_read_twice
 from skewkit.spark.explained.row_counts import guess_rows
 from skewkit.spark.expressions.keys import find_keys
 from skewkit.spark.sampling.profiling import Task, _queries, profile
@@ -187,7 +187,7 @@ Join Inner, (a#1 = b#2), Statistics(sizeInBytes=9.9 EiB)
     ],
 )
 def test_what_speaks_against_reading_twice(plan, reason):
-    said = against_reading_twice(plan)
+    said = unsafe_to_read_twice(plan) or of_unknown(plan) or costly_to_read_twice(plan)
     assert said is None if reason is None else reason in said
 
 
