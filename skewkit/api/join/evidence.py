@@ -15,11 +15,11 @@ from skewkit.plan.join.kinds import SIDES, JoinRules, Side, opposite
 from skewkit.plan.join.matrix import OUTPUT_COST
 from skewkit.plan.profile.key_profile import KeyProfile, every_key_once
 from skewkit.plan.profile.sample_bounds import most_rows, surely_unlisted
+from skewkit.plan.profile.sampled_profile import bucket_count
 from skewkit.spark.explained.plan_facts import PlanFacts
 from skewkit.spark.expressions.keys import Keys
 from skewkit.spark.join.join_keys import JoinKeys
 from skewkit.spark.sampling.looks import Looked, look_at
-from skewkit.spark.sampling.profiling import bucket_count
 
 TIMES_TOO_LOW = 4.0
 """The optimizer's guess of rows goes by compressed bytes and may be so many times too small."""

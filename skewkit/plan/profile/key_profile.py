@@ -36,6 +36,7 @@ class KeyProfile:
     * `named`: the user named the heavy keys; their weights are not known and taken as equal.
     * `sampled`: the numbers are a sample scaled up by `1 / fraction`; `unit`: so much counts a row of it since
       (None: no other profile was merged and none has decayed).
+    * `files`: the sample is of so many of so many files, (taken, all): a key that is in none of them is not seen.
 
     A profile is a hint: a plan made from a wrong one costs time, never rows.
     """
@@ -55,6 +56,7 @@ class KeyProfile:
     weight: str | None = None
     named: bool = False
     unit: float | None = None
+    files: tuple[int, int] | None = None
 
     @property
     def row_weight(self) -> float:
@@ -144,6 +146,7 @@ class KeyProfile:
             fraction=min((each.fraction for each in (a, b) if each.fraction), default=0.0),
             unit=max(a.row_weight, b.row_weight),
             named=a.named or b.named,
+            files=a.files or b.files,
         )
 
     def decay(self, alpha: float) -> KeyProfile:
@@ -210,6 +213,7 @@ class KeyProfile:
                 )
             for name in ("keys", "types", "tail", "tail_keys"):
                 data[name] = tuple(data[name])
+            data["files"] = tuple(data["files"]) if data.get("files") else None
             profile = cls(**data)
             check_numbers(vars(profile))
             return profile
@@ -273,6 +277,8 @@ def profile_text(profile: KeyProfile) -> str:
     keys = ", ".join(profile.keys)
     unit = "rows" if profile.weight is None else f"of {profile.weight}"
     how = f"from a sample of {profile.fraction:.2%}, scaled up" if profile.sampled else "counted"
+    if profile.files is not None:
+        how += "; it is of {:,} of {:,} files, and a key in none of them is not seen".format(*profile.files)
     if not profile.fraction:
         how = "as its sources have, at the most; not read, it has every key once"
     lines = [f"{keys}: {profile.rows:,.0f} {unit} ({how})"]

@@ -20,6 +20,9 @@ def check_numbers(profile: Mapping[str, Any]) -> None:
     _check("unit", [] if profile["unit"] is None else [profile["unit"]])
     if profile["sampled"] and not profile["fraction"]:
         raise ValueError("fraction is 0, but the profile is of a sample; expected which part of the rows was sampled")
+    files = profile["files"]
+    if files is not None and not _are_counts(files):
+        raise ValueError(f"files is {files!r}; expected how many files were sampled, and of how many")
     tail, tail_keys = profile["tail"], profile["tail_keys"]
     _check("tail", tail)
     _check("tail_keys", tail_keys)
@@ -30,6 +33,10 @@ def check_numbers(profile: Mapping[str, Any]) -> None:
         check_hash(heavy.key, heavy.hash)
         if len(heavy.key) != len(profile["keys"]):
             raise ValueError(f"{heavy.key!r} has not one value for each of {list(profile['keys'])}")
+
+
+def _are_counts(files: Any) -> bool:
+    return len(files) == 2 and all(type(n) is int for n in files) and 0 < files[0] <= files[1]
 
 
 def check_hash(key: Any, key_hash: Any) -> None:

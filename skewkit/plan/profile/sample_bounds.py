@@ -6,7 +6,7 @@ import math
 
 from skewkit.plan.profile.key_profile import KeyProfile
 
-_Z = 4.5
+Z = 4.5
 """Standard errors between an estimate from a sample and its bounds: a true value is outside once in 150,000 keys."""
 
 
@@ -22,7 +22,7 @@ def bounds(count: float, fraction: float) -> tuple[float, float]:
     """
     if fraction >= 1:
         return count, count
-    spread = _Z * _Z * (1 - fraction)
+    spread = Z * Z * (1 - fraction)
     middle, half = count + spread / 2, math.sqrt(count * spread + spread * spread / 4)
     return max(count, math.floor((middle - half) / fraction)), math.ceil((middle + half) / fraction)
 
@@ -48,5 +48,5 @@ def surely_unlisted(profile: KeyProfile) -> float:
 
 def _unlisted_seen(profile: KeyProfile) -> float:
     """Return the rows that were seen of what is not listed, from its bound."""
-    high, spread = profile.unlisted * profile.fraction, _Z * _Z * (1 - profile.fraction)
+    high, spread = profile.unlisted * profile.fraction, Z * Z * (1 - profile.fraction)
     return high - math.sqrt(high * spread)

@@ -17,8 +17,8 @@ from skewkit.hashing.spark import xxhash64
 from skewkit.plan.profile.heavy_key import HeavyKey
 from skewkit.plan.profile.key_profile import KeyProfile
 from skewkit.plan.profile.sample_bounds import bounds
+from skewkit.plan.profile.sampled_profile import bucket_count
 from skewkit.spark.expressions.keys import Keys, plain
-from skewkit.spark.sampling.profiling import bucket_count
 from skewkit.spark.session.compat import collected, collects_values, is_too_large_a_result
 
 _SIMPLE = ("tinyint", "smallint", "int", "bigint", "string", "boolean", "date", "float", "double", "binary", "decimal")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import reduce
@@ -15,13 +14,12 @@ from pyspark.sql.types import DataType
 from skewkit.plan.profile.heavy_key import HeavyKey
 from skewkit.plan.profile.key_profile import KeyProfile
 from skewkit.plan.profile.sample_bounds import bounds
+from skewkit.plan.profile.sampled_profile import bucket_count
 from skewkit.spark.expressions.keys import Keys, plain
 from skewkit.spark.session.compat import is_too_large_a_result
 
 SEED = 20151
 _NO_VALUE = (ValueError, OverflowError, PySparkNotImplementedError, PySparkTypeError)
-_BUCKETS_PER_PARTITION = 32
-_MOST_BUCKETS = 1 << 14
 _DISTINCT, _WIDEST, _MOST_DISTINCT = -2, -3, -4
 
 
@@ -82,15 +80,6 @@ def auto_fraction(rows: float | None, wanted: float) -> float:
     if not rows or wanted >= rows / 2:
         return 1.0
     return wanted / rows
-
-
-def bucket_count(partitions: int) -> int:
-    """Return in how many hash buckets the tail is counted: a power of two, 32 or more per partition.
-
-    >>> bucket_count(3), bucket_count(32)
-    (128, 1024)
-    """
-    return min(_MOST_BUCKETS, 1 << math.ceil(math.log2(_BUCKETS_PER_PARTITION * partitions)))
 
 
 def profile(tasks: Sequence[Task], partitions: int, wanted: float) -> list[Found]:
@@ -159,8 +148,8 @@ def _queries(task: Task, number: int, partitions: int, buckets: int) -> list[Dat
     grouped = grouped.select(*names, keys.hash.alias("h"), "w", "one")
     # A key with a share of theta = 1/(5n) is among the 5n heaviest, nulls included.
     head = grouped.orderBy(F.desc("w"), "h").limit(5 * partitions + 1)
-    shown = [_shown(F.col(n), field.dataType).alias(n) for n, field in zip(names, rows.schema.fields, strict=False)]
-    types = {f.name: f.dataType for f in grouped.select(*shown).schema.fields}
+    as_python = [shown(F.col(n), field.dataType).alias(n) for n, field in zip(names, rows.schema.fields, strict=False)]
+    types = {f.name: f.dataType for f in grouped.select(*as_python).schema.fields}
     bucket = F.when(keys.any_null, -1).otherwise(F.pmod("h", F.lit(buckets))).alias("h")
     # All columns are asked for: else Spark would leave one out here, and not see that both branches are of one frame.
     tail = grouped.groupBy(bucket).agg(
@@ -186,7 +175,7 @@ def _queries(task: Task, number: int, partitions: int, buckets: int) -> list[Dat
     return [
         head.select(
             task_number,
-            F.struct(*shown).alias("key"),
+            F.struct(*as_python).alias("key"),
             keys.any_null.alias("null"),
             "one",
             "h",
@@ -220,7 +209,7 @@ def _weight(weight: Column) -> Column:
     return F.when((value > 0) & (value < float("inf")), value).otherwise(0.0)
 
 
-def _shown(key: Column, type_: DataType) -> Column:
+def shown(key: Column, type_: DataType) -> Column:
     """Return a key as Python can have it: no year past 9999 (null instead), months as text."""
     name = type_.typeName()
     if name in ("date", "timestamp", "timestamp_ntz"):

@@ -142,15 +142,15 @@ def samples(df: DataFrame, keys: Keys, by: OrderBy, plan: KeyPlan) -> dict[int, 
     )
     rn, size, at = F.col(names("rn")), F.col(names("size")), F.col(names("points"))
     kept = ranked.where(F.floor(rn * at / size) > F.floor((rn - 1) * at / size))
-    shown = [_text(F.col(n), o.type).alias(n) for n, o in zip(order_names, by.orders, strict=False)]
+    shown = [as_text(F.col(n), o.type).alias(n) for n, o in zip(order_names, by.orders, strict=False)]
     rows = kept.select(heavy, rn, *shown).collect()
     found: dict[int, list[Cut]] = {}
     for row in sorted(rows, key=lambda row: (row[0], row[1])):
-        found.setdefault(int(row[0]), []).append(_cut(row[2:], by.orders))
+        found.setdefault(int(row[0]), []).append(cut_of(row[2:], by.orders))
     return found
 
 
-def _cut(texts: Sequence[str | None], orders: Sequence[Order]) -> Cut:
+def cut_of(texts: Sequence[str | None], orders: Sequence[Order]) -> Cut:
     """Return a cut; behind the beginning of a long value the columns after it say nothing."""
     for i, (text, order) in enumerate(zip(texts, orders, strict=False)):
         if text is not None and is_text(order.type) and len(text) >= LONGEST * (1 + (order.type == "binary")):
@@ -193,7 +193,7 @@ def at_or_after(columns: Sequence[Column], orders: Sequence[Order], cut: Sequenc
     return after | (column.eqNullSafe(value) & at_or_after(columns[1:], orders[1:], cut[1:]))
 
 
-def _text(column: Column, type_: str) -> Column:
+def as_text(column: Column, type_: str) -> Column:
     """Return a value as text that `cut_value` turns back to the very same value; the beginning of a long one."""
     if is_text(type_):
         beginning = F.substring(column, 1, LONGEST)

@@ -1,0 +1,143 @@
+"""A bounded sample of rows that is drawn in one pass, however many rows there are and whatever a filter leaves."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from skewkit.spark.explained.plan_facts import PlanFacts
+from skewkit.spark.sampling.file_sample import FileSample
+from skewkit.spark.session.compat import conf_reader, default_partitions, is_connect, tasks_at_a_time
+
+_PLACE = 33
+"""The lower bits of `monotonically_increasing_id` are a row's number in its task, the upper ones the task's."""
+_UNIT = 2.0**-53
+_SPLIT, _OPENING = 128 << 20, 4 << 20
+"""Defaults of `spark.sql.files.maxPartitionBytes` and `openCostInBytes`."""
+_LEAST_OF_A_TASK = 64
+_SEED = 20151
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Rate:
+    """With which probability the i-th row of a task is in a sample: min(1, max(least / i, min(share, most / i))).
+
+    It falls along a task, so that `least` rows or more, and some `most * (1 + ln(rows / most))` at the most, are left
+    of every task. On the driver the sample is thinned to the lowest of these probabilities over all tasks. What
+    remains has every row of the frame with this one probability, as a Bernoulli sample.
+    """
+
+    share: float
+    least: float
+    most: float
+
+    def wanted(self, place: Column, draw: Column) -> Column:
+        """Return whether a row is in the sample: by its number in its task, and by a number drawn from [0, 1)."""
+        scaled = draw * place
+        return (scaled < self.least) | ((draw < self.share) & (scaled < self.most))
+
+    def lowest(self, last: Ints) -> float:
+        """Return the lowest probability of tasks whose last rows have these numbers; 1 where all rows are there."""
+        if not last.size:
+            return 1.0
+        place = float(last.max())
+        if self.share >= 1 and place <= max(self.least, self.most):
+            return 1.0
+        if place < self.least:
+            return 1.0
+        place = max(place, self.least + 1)
+        return min(1.0, max(self.least / place, min(self.share, self.most / place)))
+
+
+def rate_for(facts: PlanFacts, wanted: float, files: FileSample) -> Rate:
+    """Return the rate that leaves about `wanted` rows of what is read of a frame."""
+    each = max(_LEAST_OF_A_TASK, wanted / _tasks(facts, files))
+    rows = facts.source_rows
+    if rows is None:
+        return Rate(1.0, each / 4, each)
+    left = rows * files.part * files.thinned
+    if left <= 2 * wanted:
+        return Rate(1.0, each / 4, 2 * wanted if facts.simple else 2 * each)
+    return Rate(wanted / left, each / 4, each)
+
+
+def _tasks(facts: PlanFacts, files: FileSample) -> float:
+    """Return in about how many tasks a frame is computed."""
+    spark = facts.frame.sparkSession
+    at_a_time = tasks_at_a_time(spark) if is_connect(spark) else spark.sparkContext.defaultParallelism
+    text = conf_reader(spark)("spark.sql.files.maxPartitionBytes") or ""
+    split = float(text) if text.isdigit() and int(text) else _SPLIT
+    read = (facts.source_bytes or 0) * files.part + files.taken * _OPENING
+    tasks = max(float(at_a_time or 1), read / split)
+    return max(tasks, float(default_partitions(spark))) if facts.shuffles else tasks
+
+
+def drawn(frame: DataFrame, columns: Sequence[Column], rate: Rate) -> DataFrame:
+    """Return `place` (task and number of a row), `draw` and the columns, of the rows that the rate leaves.
+
+    A row's draw follows from its place, so a task that runs again draws the same.
+    """
+    numbered = frame.select(F.monotonically_increasing_id().alias("place"), *columns)
+    place = F.col("place").bitwiseAND(F.lit((1 << _PLACE) - 1))
+    draw = F.shiftrightunsigned(F.xxhash64(F.lit(_SEED), "place"), 11) * F.lit(_UNIT)
+    return numbered.where(rate.wanted(place, draw)).withColumn("draw", draw)
+
+
+@dataclass(frozen=True)
+class Thinned:
+    """Which of the collected rows are the sample (indices), its fraction, their tasks (m,), and rows per task."""
+
+    rows: npt.NDArray[np.intp]
+    fraction: float
+    tasks: Ints
+    task_rows: Ints
+
+
+def thinned(places: Ints, draws: Floats, rate: Rate) -> Thinned:
+    """Return the rows that make a sample of one fraction."""
+    tasks, numbers = places >> _PLACE, places & ((1 << _PLACE) - 1)
+    order = np.lexsort((numbers, tasks))
+    last = order[np.flatnonzero(np.r_[np.diff(tasks[order]) != 0, True])] if order.size else order
+    fraction = rate.lowest(numbers[last])
+    rows = np.flatnonzero(draws < fraction)
+    return Thinned(rows, fraction, tasks[rows], numbers[last] + 1)
+
+
+def largest_shares(hashes: Ints, tasks: Ints) -> dict[int, float]:
+    """Return which share of a hash's rows is in the task that has most of them.
+
+    >>> largest_shares(np.array([7, 8, 7, 7, 7]), np.array([0, 0, 2, 0, 0]))
+    {7: 0.75, 8: 1.0}
+    """
+    if not hashes.size:
+        return {}
+    order = np.lexsort((tasks, hashes))
+    keys, places = hashes[order], tasks[order]
+    starts = np.flatnonzero(np.r_[True, (np.diff(keys) != 0) | (np.diff(places) != 0)])
+    counts, keys = np.diff(np.r_[starts, order.size]), keys[starts]
+    firsts = np.flatnonzero(np.r_[True, np.diff(keys) != 0])
+    shares = np.maximum.reduceat(counts, firsts) / np.add.reduceat(counts, firsts)
+    return dict(zip(keys[firsts].tolist(), shares.tolist(), strict=True))
+
+
+def distinct_values(hashes: Ints, rows: float) -> float:
+    """Return how many distinct values `rows` rows have of which these are a sample, (m,) hashes.
+
+    Those seen, and f1 (f1 - 1) / (2 (f2 + 1)) not seen, f1 and f2 the values seen once and twice (Chao 1984, in its
+    bias-corrected form): a lower bound, and near the truth where values are alike often.
+
+    >>> distinct_values(np.arange(10), 10.0), distinct_values(np.array([1, 1, 2, 2]), 400.0)
+    (10.0, 2.0)
+    """
+    counts = np.unique(hashes, return_counts=True)[1]
+    once, twice = int((counts == 1).sum()), int((counts == 2).sum())
+    unseen = once * (once - 1) / (2 * (twice + 1)) if rows > hashes.size else 0.0
+    return min(float(rows), counts.size + unseen)
