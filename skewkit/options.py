@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields
@@ -13,7 +14,7 @@ PREFIX = "spark.skewkit."
 _SIZE = re.compile(r"(\d+)\s*([kmgtp]?)i?b?")
 
 
-def _setting(conf: str, default: float | int | bool, meaning: str) -> Any:
+def _setting(conf: str, default: float | int, meaning: str) -> Any:
     return field(default=default, metadata={"conf": PREFIX + conf, "meaning": meaning})
 
 
@@ -21,13 +22,17 @@ def _setting(conf: str, default: float | int | bool, meaning: str) -> Any:
 class Settings:
     """What it takes for `auto` to act, and the sizes that operators keep to.
 
-    >>> Settings().min_straggler
-    1.5
+    >>> Settings().margin
+    0.5
     """
 
+    slots: int = _setting("slots", 0, "auto: tasks at a time to plan for; 0: those that the session has")
+    margin: float = _setting("margin", 0.5, "auto: seconds that another plan must save; negative: what it may cost")
+    storage: float = _setting("storage", 1.0, "auto: how many times slower storage and network are than a local disk")
     min_straggler: float = _setting("minStraggler", 1.5, "auto: least longest task of plain Spark, in mean tasks")
     min_rows: int = _setting("minRows", 20_000, "auto: fewer rows, read or produced, stay native")
     min_distinct: float = _setting("minDistinct", 0.05, "auto: least distinct values per row to cut a collect_set")
+    check_functions: bool = _setting("checkFunctions", True, "try group functions on made-up rows before a job")
     broadcast_rows: int = _setting("broadcastRows", 100_000, "broadcast_head: most rows of the broadcast")
     broadcast_bytes: int = _setting("broadcastBytes", 64 << 20, "broadcast_head: most bytes of the broadcast")
     broadcast_side: int = _setting("broadcastSide", 512 << 20, "auto: most bytes in memory of a whole side's broadcast")
@@ -36,17 +41,16 @@ class Settings:
     group_rows: int = _setting("groupRows", 1_000_000, "group functions with merge: most rows of a sub-group")
     group_bytes: int = _setting("groupBytes", 1 << 23, "group functions with merge: most Arrow bytes of a sub-group")
     sample_rows: int = _setting("sampleRows", 10_000, "skew_profile: rows to sample per partition of the plan")
-    check_functions: bool = _setting("checkFunctions", True, "try group functions on made-up rows before a job")
 
 
 def read_settings(conf: Callable[[str], str | None]) -> Settings:
     """Return the settings of a session; `conf` looks up a session conf and returns None where it is not set.
 
     Raises:
-        ArgumentError: a conf's text is no value of its setting's type, or is negative.
+        ArgumentError: a conf's text is no value of its setting's type, or is negative, but for the margin.
 
-    >>> read_settings({"spark.skewkit.minRows": "5"}.get).min_rows
-    5
+    >>> read_settings({"spark.skewkit.margin": "-5"}.get).margin
+    -5.0
     """
     values = {}
     for each in fields(Settings):
@@ -72,7 +76,7 @@ def _parsed(about: Any, default: Any, text: str) -> Any:
         if isinstance(default, bool):
             return {"true": True, "false": False}[text.strip().lower()]
         value = type(default)(text)
-        if value < 0:
+        if not math.isfinite(value) or (value < 0 and about["conf"] != PREFIX + "margin"):
             raise ValueError(text)
         return value
     except (KeyError, ValueError) as error:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
+from pyspark import errors as spark_errors
 from pyspark.errors import AnalysisException, PySparkException, PySparkTypeError
 from pyspark.sql import DataFrame
 
@@ -27,8 +28,14 @@ from skewkit.plan.profile.values import hashable
 from skewkit.spark.explained.plan_facts import PlanFacts
 from skewkit.spark.expressions.keys import Keys
 from skewkit.spark.sampling.profiling import Found, Task, auto_fraction, profile
-from skewkit.spark.sampling.sources import Sampling, draw_before_join
-from skewkit.spark.session.compat import conf_reader, default_partitions, is_column, is_frame, is_off
+from skewkit.spark.session.compat import (
+    conf_reader,
+    default_partitions,
+    is_column,
+    is_frame,
+    is_of_a_task,
+    is_off,
+)
 
 _FEW = 200
 """Spark's own default of partitions: no more than these are not worth a question."""
@@ -62,18 +69,18 @@ def check_partitions(df: DataFrame, partitions: int | None, *shuffled: DataFrame
     that are to be `shuffled`.
     """
     if partitions is None:
-        return _as_coalesced(min(default_partitions(df.sparkSession), MOST_PARTITIONS), shuffled)
+        n = min(default_partitions(df.sparkSession), MOST_PARTITIONS)
+        return coalesced_partitions(n, [PlanFacts(frame) for frame in shuffled]) if shuffled else n
     n = whole_number("partitions", partitions)
     if n > MOST_PARTITIONS:
         raise ArgumentError(f"partitions is {n:,}; expected at most {MOST_PARTITIONS:,}")
     return n
 
 
-def _as_coalesced(partitions: int, frames: Sequence[DataFrame]) -> int:
+def coalesced_partitions(partitions: int, all_seen: Sequence[PlanFacts]) -> int:
     """Return as many partitions as adaptive execution would leave of many, by the least size that it makes."""
-    if partitions <= _FEW or any(is_off(frame.sparkSession, name) for frame in frames for name in _COALESCING):
+    if partitions <= _FEW or any(is_off(seen.frame.sparkSession, name) for seen in all_seen for name in _COALESCING):
         return partitions
-    all_seen = [PlanFacts(frame) for frame in frames]
     sizes = [seen.source_bytes for seen in all_seen]
     if not sizes or None in sizes or not all(seen.simple and not seen.computed_widths for seen in all_seen):
         return partitions
@@ -221,31 +228,41 @@ def stale_note(profile: KeyProfile, partitions: int) -> tuple[str, ...]:
 
 
 def measured(
-    sides: Sequence[tuple[PlanFacts, Keys]],
-    partitions: int,
-    settings: Settings,
-    *,
-    by_partition: bool = False,
-    **wanted: Any,
+    sides: Sequence[tuple[PlanFacts, Keys]], partitions: int, settings: Settings, **wanted: Any
 ) -> list[Found]:
     """Profile one or two frames in one query, from samples sized for the number of partitions.
 
-    `by_partition` asks of which keys one partition has all rows, in frames that are only read; `wanted` is what else to
-    measure of the first frame: fields of `skewkit.spark.sampling.profiling.Task`.
+    `wanted` is what else to measure of the first frame: fields of `skewkit.spark.sampling.profiling.Task`.
     """
     rows = settings.sample_rows * partitions
-    tasks = [
-        Task(seen.frame, keys, auto_fraction(seen.source_rows, rows), by_partition=by_partition and seen.simple)
-        for seen, keys in sides
-    ]
+    tasks = [Task(seen.frame, keys, auto_fraction(seen.source_rows, rows)) for seen, keys in sides]
     tasks[0] = replace(tasks[0], **wanted)
-    sampling = Sampling(rows, partitions, settings)
-    drawn = [_drawn(task, seen, sampling) for task, (seen, _) in zip(tasks, sides, strict=True)]
-    return profile(drawn, partitions, rows)
+    return profile(tasks, partitions, rows)
 
 
-def _drawn(task: Task, seen: PlanFacts, sampling: Sampling) -> Task:
-    """Return the task with a sample that is drawn before the join that the frame is, where that can be."""
-    columns = (*task.keys.columns, *task.values)
-    drawn = None if task.inputs else draw_before_join(seen, columns, sampling)
-    return task if drawn is None else replace(task, fraction=auto_fraction(drawn.rows, sampling.wanted), draw=drawn.at)
+_FAILURES = (
+    "ArithmeticException",
+    "ArrayIndexOutOfBoundsException",
+    "DateTimeException",
+    "IllegalArgumentException",
+    "NumberFormatException",
+    "PythonException",
+    "SparkNoSuchElementException",
+    "SparkRuntimeException",
+    "SparkUpgradeException",
+    "UnsupportedOperationException",
+)
+_FAILED: tuple[type[Exception], ...] = tuple(
+    getattr(spark_errors, name) for name in _FAILURES if hasattr(spark_errors, name)
+)
+"""What a job raises when a key cannot be computed, such as a cast of a text that is no number."""
+
+
+def is_of_a_key(error: Exception) -> bool:
+    """Return whether a query for keys raised this because a key could not be computed."""
+    return isinstance(error, _FAILED) or is_of_a_task(error)
+
+
+def unread_reason(error: Exception) -> str:
+    """Return why plain Spark is taken where the keys could not be read."""
+    return f"the keys could not be profiled: {first_line(error)}"

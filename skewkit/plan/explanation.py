@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from skewkit.plan.choice import Choice
 from skewkit.plan.join.join_plan import JoinPlan
-from skewkit.plan.join.kinds import opposite
 from skewkit.plan.placement.key_plan import KeyPlan
 from skewkit.plan.profile.heavy_key import key_text
 from skewkit.plan.profile.placeholders import placeholder_note
@@ -15,14 +14,11 @@ _SHOWN = 8
 def choice_text(choice: Choice) -> str:
     """Return what was chosen, why, which keys are hot, where they go and what plain Spark would have done."""
     lines = [choice.operator, f"  strategy   {choice.strategy}: {choice.reason}"]
-    counted = choice.profile is None or not choice.profile.named
-    if choice.plan is not None and choice.strategy != "native":
-        lines += _plan_lines(choice, counted=counted)
-        if choice.join is not None and choice.join.rules.residual:
-            lines.append(
-                "  residual   the rest of the condition is compared with each pair of rows, as plain Spark does"
-            )
-        lines += [f"  note       {note}" for note in _placeholders(choice)]
+    if choice.lines:
+        lines += choice.lines
+    elif choice.plan is not None and choice.strategy != "native":
+        named = choice.profile is not None and choice.profile.named
+        lines += [*plan_lines(choice.plan, counted=not named), *placeholder_lines(choice.plan, join=False)]
     lines += [f"  note       {note}" for note in choice.notes]
     labels = ("profile", "") if choice.other is None else ("left", "right")
     for label, profile in zip(labels, (choice.profile, choice.other), strict=True):
@@ -31,9 +27,9 @@ def choice_text(choice: Choice) -> str:
     return "\n".join(lines)
 
 
-def _placeholders(choice: Choice) -> tuple[str, ...]:
-    keys = [heavy.key for heavy in choice.plan.heavy] if choice.plan is not None else []
-    return placeholder_note(keys, join=choice.join is not None)
+def placeholder_lines(plan: KeyPlan, *, join: bool = True) -> tuple[str, ...]:
+    """Return a note on the hot keys of a plan that may stand for no value."""
+    return tuple(f"  note       {note}" for note in placeholder_note([h.key for h in plan.heavy], join=join))
 
 
 def plan_text(plan: KeyPlan, *, counted: bool = True) -> str:
@@ -42,8 +38,8 @@ def plan_text(plan: KeyPlan, *, counted: bool = True) -> str:
     mean = sum(plan.loads) / plan.partitions
     return "\n".join(
         [
-            f"{plan.scheme}, {plan.partitions} partitions, {_many(len(plan.heavy), 'heavy key')} in "
-            f"{_many(pieces, 'piece')}",
+            f"{plan.scheme}, {plan.partitions} partitions, {many(len(plan.heavy), 'heavy key')} in "
+            f"{many(pieces, 'piece')}",
             f"expected load: mean {mean:,.0f}, greatest {plan.straggler:.2f} times the mean, "
             f"plain Spark {plan.native_straggler:.2f} times"
             if counted
@@ -53,47 +49,21 @@ def plan_text(plan: KeyPlan, *, counted: bool = True) -> str:
     )
 
 
-def _plan_lines(choice: Choice, *, counted: bool) -> list[str]:
-    plan = choice.plan
-    if plan is None:
-        return []
-    if choice.whole is not None and choice.join is not None:
-        side, size = choice.whole
-        rows = _many(choice.join.totals(side).rows, f"{side} row")
-        return [
-            f"  heavy      {_keys_text(plan)}",
-            f"             no {opposite(side)} row is shuffled, hot or not: all are joined where they are read,",
-            f"             to a broadcast of the whole {side} side, some {rows}",
-            f"  cost       a hash table of some {size / (1 << 20):,.0f} MB in the driver and in every executor",
-        ]
-    if choice.head is not None:
-        keys = _keys_text(choice.head.keys)
-        side, other = choice.head.side, opposite(choice.head.side)
-        share = f"{choice.head.share:.1%} of the" if counted else "their"
-        rows = f"some {_many(choice.head.rows, f'{other} row')}" if counted else f"their {other} rows"
-        return [
-            f"  heavy      {keys}",
-            f"             {share} {side} rows (kept nulls included) are not shuffled at all,",
-            f"             but joined to a broadcast of {rows}",
-            "  cost       both frames are read twice",
-        ]
-    lines = ["  plan       " + plan_text(plan, counted=counted).replace("\n", "\n             ")]
-    if plan.spread and (choice.join is None or choice.join.left.free + choice.join.right.free):
-        lines.append(f"  nulls      match nothing, so they are spread over {len(plan.spread)} partitions")
-    if choice.join is not None and choice.strategy == "salt" and choice.join.grids:
-        lines += _grid_lines(choice.join, counted=counted)
-    return lines
+def plan_lines(plan: KeyPlan, *, counted: bool) -> list[str]:
+    """Return the lines of a plan; no loads where nobody `counted` the keys' rows."""
+    return ["  plan       " + plan_text(plan, counted=counted).replace("\n", "\n             ")]
 
 
-def _keys_text(plan: KeyPlan) -> str:
+def keys_text(plan: KeyPlan) -> str:
+    """Return the hot keys of a plan in one line."""
     keys = ", ".join(key_text(h.key) for h in plan.heavy[:_SHOWN])
     return (keys + ", ..." if len(plan.heavy) > _SHOWN else keys) or "none"
 
 
-def _many(number: float, noun: str) -> str:
+def many(number: float, noun: str) -> str:
     """Return a number with its noun.
 
-    >>> _many(1, "key"), _many(1200.4, "row")
+    >>> many(1, "key"), many(1200.4, "row")
     ('1 key', '1,200 rows')
     """
     text = f"{number:,.0f}"
@@ -106,9 +76,9 @@ def _parts_text(parts: tuple[tuple[int, float], ...]) -> str:
     return f"partition {shown}{more}"
 
 
-def _grid_lines(join: JoinPlan, *, counted: bool) -> list[str]:
+def matrix_lines(join: JoinPlan, *, counted: bool) -> list[str]:
     """Return which sides are split, what that copies, and what is looked up for it."""
-    shapes = [(grid.answered, *(stripes > 1 for stripes in grid.shape)) for grid in join.grids]
+    shapes = [(matrix.answered, *(slices > 1 for slices in matrix.shape)) for matrix in join.matrices]
     kinds = {
         "whole": (False, False, False),
         "split left": (False, True, False),

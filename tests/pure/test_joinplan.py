@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from skewkit.plan.join.price import Widths, makes_many_pairs, native_price, salt_price, whole_price
 
 from skewkit.hashing.spark import xxhash64
 from skewkit.options import Settings
@@ -16,7 +17,6 @@ from skewkit.plan.join.adaptive import adaptive_note
 from skewkit.plan.join.join_plan import JoinPlan, join_plan
 from skewkit.plan.join.kinds import KEPT, SIDES, JoinRules, opposite
 from skewkit.plan.join.matrix import along, cells_of, shape_of, work
-from skewkit.plan.join.price import Widths, makes_many_pairs, native_price, salt_price, whole_price
 from skewkit.plan.profile.heavy_key import HeavyKey
 from skewkit.plan.profile.key_profile import KeyProfile, named_heavy
 from skewkit.plan.profile.sample_bounds import bounds, surely_unlisted
@@ -45,16 +45,16 @@ profiles = st.builds(
 
 
 def sides_meet(plan: JoinPlan) -> None:
-    for grid in plan.grids:
-        for side in (grid.left, grid.right):
-            assert sum(stripe.share for stripe in side) == pytest.approx(1.0)
-        if grid.answered:
+    for matrix in plan.matrices:
+        for side in (matrix.left, matrix.right):
+            assert sum(slice_.share for slice_ in side) == pytest.approx(1.0)
+        if matrix.answered:
             continue
-        for a in grid.left:
-            for b in grid.right:
+        for a in matrix.left:
+            for b in matrix.right:
                 assert len(set(a.targets) & set(b.targets)) == 1
-        for stripes in (grid.left, grid.right):
-            assert all(len(set(stripe.targets)) == len(stripe.targets) for stripe in stripes)
+        for slices in (matrix.left, matrix.right):
+            assert all(len(set(slice_.targets)) == len(slice_.targets) for slice_ in slices)
 
 
 @given(profiles, st.none() | profiles, st.integers(1, 40), RULES)
@@ -62,16 +62,16 @@ def sides_meet(plan: JoinPlan) -> None:
 def test_every_pair_of_rows_meets_in_one_partition(left, right, partitions, rules):
     plan = join_plan(left, right, partitions, rules)
     sides_meet(plan)
-    for grid in plan.grids:
-        copied = {side for side, other in (("left", grid.right), ("right", grid.left)) if len(other) > 1}
-        if grid.answered:
+    for matrix in plan.matrices:
+        copied = {side for side, other in (("left", matrix.right), ("right", matrix.left)) if len(other) > 1}
+        if matrix.answered:
             assert rules.answers
             continue
         assert all(rules.copies(side) != "never" for side in copied)
-        assert set(grid.copied) == copied
-        assert grid.checked == any(rules.copies(side) == "checked" for side in copied)
-        lefts, rights = grid.shape
-        assert lefts * rights <= partitions, "a cap on stripes: one cell a partition"
+        assert set(matrix.copied) == copied
+        assert matrix.checked == any(rules.copies(side) == "checked" for side in copied)
+        lefts, rights = matrix.shape
+        assert lefts * rights <= partitions, "a cap on slices: one cell a partition"
     for side in plan.looked_up:
         assert side in rules.again
         assert rules.keeps(opposite(side))
@@ -83,9 +83,9 @@ def test_the_routes_of_a_side_are_its_stripes(left, right, partitions, rules):
     plan = join_plan(left, right, partitions, rules)
     for side in SIDES:
         route, lists = plan.route(side)
-        for heavy, grid in zip(route.heavy, plan.grids, strict=True):
-            stripes = grid.left if side == "left" else grid.right
-            assert [(lists[number], share) for number, share in heavy.parts] == [(s.targets, s.share) for s in stripes]
+        for heavy, matrix in zip(route.heavy, plan.matrices, strict=True):
+            slices = matrix.left if side == "left" else matrix.right
+            assert [(lists[number], share) for number, share in heavy.parts] == [(s.targets, s.share) for s in slices]
 
 
 @given(profiles, profiles, st.integers(2, 40))
@@ -125,21 +125,21 @@ def test_rules(case, expected):
 
 def test_the_larger_side_of_a_key_is_split_where_the_join_allows_it():
     left, right = profile_of({1: 5000.0, 2: 50.0}), profile_of({2: 6000.0})
-    shapes = {h.key[0]: grid.shape for h, grid in zip(*_grids(left, right, "inner"), strict=True)}
+    shapes = {h.key[0]: matrix.shape for h, matrix in zip(*_grids(left, right, "inner"), strict=True)}
     assert shapes[1][0] > 1 == shapes[1][1]
     assert shapes[2][1] > 1 == shapes[2][0]
     plan = join_plan(left, right, 8, JoinRules("left", residual=True))
-    assert all(len(grid.right) == 1 for grid in plan.grids), "a kept side's rows are not copied under a residual"
+    assert all(len(matrix.right) == 1 for matrix in plan.matrices), "a kept side's rows are not copied under a residual"
 
 
 def _grids(left, right, how):
     plan = join_plan(left, right, 8, JoinRules(how))
-    return plan.keys.heavy, plan.grids
+    return plan.keys.heavy, plan.matrices
 
 
 def test_hot_right_keys_of_a_semi_join_are_answered_by_the_look_up():
     plan = join_plan(profile_of({}), profile_of({7: 9000.0}), 8, JoinRules("semi"))
-    assert [grid.answered for grid in plan.grids] == [True]
+    assert [matrix.answered for matrix in plan.matrices] == [True]
     assert plan.keys.native_straggler > 4, "the load that plain Spark would have"
     assert plan.keys.straggler < 1.2
     assert plan.looked_up == ("right",)
@@ -147,12 +147,12 @@ def test_hot_right_keys_of_a_semi_join_are_answered_by_the_look_up():
 
 def test_copied_keys_without_a_number_stay_whole(monkeypatch):
     left, right, rules = profile_of({1: 5000.0, 2: 4000.0}), profile_of({3: 1.0}), JoinRules("full")
-    assert [grid.checked for grid in join_plan(left, right, 8, rules).grids[:2]] == [True, True]
+    assert [matrix.checked for matrix in join_plan(left, right, 8, rules).matrices[:2]] == [True, True]
     monkeypatch.setattr("skewkit.plan.join.join_plan.INTS", 8)
     plan = join_plan(left, right, 8, rules)
     sides_meet(plan)
-    assert plan.grids[0].checked
-    assert {(grid.checked, grid.shape) for grid in plan.grids[1:]} == {(False, (1, 1))}
+    assert plan.matrices[0].checked
+    assert {(matrix.checked, matrix.shape) for matrix in plan.matrices[1:]} == {(False, (1, 1))}
 
 
 def test_both_sides_hot_make_a_grid_that_copies_less():
@@ -165,10 +165,10 @@ def test_both_sides_hot_make_a_grid_that_copies_less():
 
 
 def test_a_grid_has_more_stripes_along_the_side_that_has_more_rows():
-    """With four times the rows four times the stripes: copies are then as many on either side."""
-    for rows, stripes in (((4e3, 1e3), (16, 4)), ((1e3, 4e3), (4, 16))):
+    """With four times the rows four times the slices: copies are then as many on either side."""
+    for rows, slices in (((4e3, 1e3), (16, 4)), ((1e3, 4e3), (4, 16))):
         shape = shape_of(*rows, 2e3, 64, SIDES)
-        assert (shape.split, shape.lefts, shape.rights) == ("both", *stripes)
+        assert (shape.split, shape.lefts, shape.rights) == ("both", *slices)
 
 
 def test_cells_and_stripes():
@@ -183,7 +183,7 @@ def test_named_keys_are_split_along_a_side_whose_counterpart_may_be_copied():
     for how in KEPT:
         plan = join_plan(named, None, 8, JoinRules(how), scheme="w_choices")
         split = "right" if how == "right" else "left"
-        assert {tuple(n > 1 for n in grid.shape) for grid in plan.grids} == {(split == "left", split == "right")}
+        assert {tuple(n > 1 for n in matrix.shape) for matrix in plan.matrices} == {(split == "left", split == "right")}
         sides_meet(plan)
 
 
@@ -191,10 +191,10 @@ def test_named_keys_are_split_on_the_side_where_they_are_hot():
     named = named_heavy(["k"], ["int"], [(5,)])
     for how in KEPT:
         for hot in SIDES:
-            (grid,) = join_plan(named, None, 8, JoinRules(how), scheme="w_choices", hot=hot).grids
-            assert len(grid.left if hot == "left" or grid.answered else grid.right) == 8, (how, hot)
-    (grid,) = join_plan(named, None, 8, JoinRules("left", residual=True), scheme="w_choices", hot="right").grids
-    assert grid.shape == (8, 1)
+            (matrix,) = join_plan(named, None, 8, JoinRules(how), scheme="w_choices", hot=hot).matrices
+            assert len(matrix.left if hot == "left" or matrix.answered else matrix.right) == 8, (how, hot)
+    (matrix,) = join_plan(named, None, 8, JoinRules("left", residual=True), scheme="w_choices", hot="right").matrices
+    assert matrix.shape == (8, 1)
 
 
 def test_a_named_key_is_broadcast_however_few_rows_it_seems_to_have():
@@ -205,10 +205,10 @@ def test_a_named_key_is_broadcast_however_few_rows_it_seems_to_have():
 
 def test_a_semi_join_is_answered_by_the_look_up_where_copies_would_be_more_than_its_rows():
     both = profile_of({1: 1e6}, 1e6), profile_of({1: 9e5}, 1e6)
-    (grid,) = join_plan(*both, 32, JoinRules("semi")).grids
-    assert grid.answered
-    (grid,) = join_plan(profile_of({1: 1e6}, 1e6), profile_of({1: 1.0}, 1e6), 32, JoinRules("semi")).grids
-    assert not grid.answered
+    (matrix,) = join_plan(*both, 32, JoinRules("semi")).matrices
+    assert matrix.answered
+    (matrix,) = join_plan(profile_of({1: 1e6}, 1e6), profile_of({1: 1.0}, 1e6), 32, JoinRules("semi")).matrices
+    assert not matrix.answered
 
 
 def test_few_rows_that_make_many_pairs_are_worth_another_plan():
@@ -270,8 +270,8 @@ def test_a_hot_key_of_which_nobody_can_number_the_group_is_not_answered(monkeypa
     monkeypatch.setattr(joinplan, "INTS", 64)
     named = named_heavy(["k"], ["int"], [(k,) for k in range(10)])
     plan = join_plan(named, None, 16, JoinRules("semi"), scheme="w_choices", hot="right")
-    assert [grid.answered for grid in plan.grids] == [True] * 4 + [False] * 6
-    assert {grid.shape for grid in plan.grids[4:]} == {(1, 1)}
+    assert [matrix.answered for matrix in plan.matrices] == [True] * 4 + [False] * 6
+    assert {matrix.shape for matrix in plan.matrices[4:]} == {(1, 1)}
 
 
 def test_a_look_up_on_what_comes_out_of_a_shuffle_is_not_cheap():

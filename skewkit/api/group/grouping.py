@@ -11,7 +11,7 @@ from pyspark.sql import Column, DataFrame
 
 from skewkit.api.arguments import measured, stale_note
 from skewkit.options import Settings
-from skewkit.plan.choice import Choice, cold_reason, hot_reason
+from skewkit.plan.choice import Choice, even_reason, hot_reason
 from skewkit.plan.placement.key_plan import KeyPlan, key_plan
 from skewkit.plan.placement.load import group_load
 from skewkit.plan.profile.key_profile import KeyProfile
@@ -85,7 +85,7 @@ class Grouping:
             return self.choice(scheme, "asked for; " + hot_reason(plan, named=known.named), known, plan)
         if known.named:
             return self.choice(scheme, hot_reason(plan, named=True), known, plan)
-        cold = cold_reason(plan, known, self.settings)
+        cold = even_reason(plan, known, self.settings)
         if cold is None and found.distinct is not None and found.distinct < self.settings.min_distinct:
             cold = (
                 f"the values repeat ({found.distinct:.2%} of the rows have a new one), so Spark's own partial sets "

@@ -12,14 +12,15 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from skewkit.errors import ArgumentError, ArgumentTypeError, KeyTypeError
-from skewkit.plan.join.kinds import Side
+from skewkit.plan.join.kinds import KINDS
+from skewkit.plan.join.pair import Pair, Side
 from skewkit.spark.expressions.columns import node_of, read_call
 from skewkit.spark.expressions.comparison import compared_type
 from skewkit.spark.expressions.keys import find_keys
 from skewkit.spark.expressions.owners import has_some_of, is_ambiguous_later
 from skewkit.spark.expressions.sql_condition import conjuncts_of, equality_of
 from skewkit.spark.join.join_keys import JoinKeys
-from skewkit.spark.session.compat import is_column, is_connect, is_off, tells_case
+from skewkit.spark.session.compat import differing_conf, is_column, is_connect, is_off, tells_case
 
 
 @dataclass(frozen=True)
@@ -31,7 +32,7 @@ class _Equality:
     null_safe: bool
 
 
-def join_keys(left: DataFrame, right: DataFrame, on: Any) -> JoinKeys | str:
+def join_keys(frames: Pair[DataFrame], on: Any) -> JoinKeys | str:
     """Return the keys of both sides in a common type, or the reason why only plain Spark can answer.
 
     Raises:
@@ -39,6 +40,12 @@ def join_keys(left: DataFrame, right: DataFrame, on: Any) -> JoinKeys | str:
         ColumnNotFoundError: a name is missing on a side.
         KeyTypeError: a key is, or holds, a map, a variant or a geometry.
     """
+    left, right = frames
+    differing = differing_conf(left.sparkSession, right.sparkSession)
+    if differing is not None:
+        return f"the frames' sessions differ in {differing}"
+    if any(is_off(frame.sparkSession, _RETAIN) for frame in frames):
+        return f"{_RETAIN} is off, and skewkit counts rows by key"
     parts = [on] if isinstance(on, str) or is_column(on) else on
     if not isinstance(parts, Sequence) or not all(isinstance(p, str) or is_column(p) for p in parts):
         raise ArgumentTypeError(f"on is a name, a list of names, a Column or a list of Columns, not {on!r}")
@@ -94,31 +101,28 @@ def _any_twice(df: DataFrame, names: Sequence[str]) -> bool:
 
 
 _PADS_EARLY = "spark.sql.readSideCharPadding"
-_DROPS_LEFT, _DROPS_RIGHT = ("inner", "right", "semi"), ("inner", "left", "semi", "anti")
-"""Types of joins in which a row that the condition alone rules out, whatever the other side has, may go first."""
+_RETAIN = "spark.sql.retainGroupColumns"
 
 
-def without_hopeless_rows(
-    left: DataFrame, right: DataFrame, keys: JoinKeys, how: str
-) -> tuple[DataFrame, DataFrame, JoinKeys]:
-    """Return both frames without the rows that the condition alone rules out, and what it asks beside that.
+def without_ruled_out_rows(frames: Pair[DataFrame], keys: JoinKeys, how: str) -> tuple[Pair[DataFrame], JoinKeys]:
+    """Return both frames without the rows that a one-sided predicate rules out, and what the condition asks beside it.
 
     Plain Spark leaves them out as early: they are not hot, need not be shuffled, and their keys, which may be such
     that a cast or a division fails, are not computed.
     """
     parts = _conjuncts(keys.residual) if keys.residual is not None else []
-    kept, frames = [], (left, right)
+    kept, (left, right) = [], frames
     for part in parts:
-        side = _side(*frames, part)
-        if side == "left" and how in _DROPS_LEFT:
-            left = left.where(part)
-        elif side == "right" and how in _DROPS_RIGHT:
-            right = right.where(part)
-        else:
+        side = _side(frames.left, frames.right, part)
+        if side is None or side not in KINDS[how].drops_early:
             kept.append(part)
+        elif side == "left":
+            left = left.where(part)
+        else:
+            right = right.where(part)
     if len(kept) == len(parts):
-        return left, right, keys
-    return left, right, replace(keys, residual=reduce(lambda a, b: a & b, kept) if kept else None)
+        return frames, keys
+    return Pair(left, right), replace(keys, residual=reduce(lambda a, b: a & b, kept) if kept else None)
 
 
 def _in_common_types(left: DataFrame, keys: JoinKeys) -> JoinKeys | str:

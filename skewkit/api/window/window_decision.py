@@ -11,7 +11,7 @@ from pyspark.sql import Column, DataFrame
 
 from skewkit.api.arguments import measured, stale_note
 from skewkit.options import Settings
-from skewkit.plan.choice import Choice, cold_reason, hot_reason
+from skewkit.plan.choice import Choice, even_reason, hot_reason
 from skewkit.plan.placement.key_plan import key_plan
 from skewkit.plan.placement.load import group_load
 from skewkit.plan.profile.heavy_key import key_text
@@ -103,7 +103,7 @@ class Windowing:
         if known is None:
             known = measured([(self.seen, self.keys)], n, self.settings)[0].profile
         keys = key_plan(group_load(known), n, "wrap")
-        cold = cold_reason(keys, known, self.settings) if self.strategy == "auto" else None
+        cold = even_reason(keys, known, self.settings) if self.strategy == "auto" else None
         if cold is not None:
             return self.choice("native", cold, known), None
         if not any(len(h.parts) > 1 for h in keys.heavy):

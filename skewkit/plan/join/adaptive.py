@@ -7,19 +7,12 @@ from dataclasses import dataclass
 from itertools import takewhile
 
 from skewkit.options import byte_size
-from skewkit.plan.join.kinds import SIDES, Side
+from skewkit.plan.join.kinds import KINDS
+from skewkit.plan.join.pair import SIDES, Side
 
 THRESHOLD = 256 << 20
 """Default of `spark.sql.adaptive.skewJoin.skewedPartitionThresholdInBytes`."""
 
-_SPLITS: dict[str, tuple[Side, ...]] = {
-    "inner": SIDES,
-    "left": ("left",),
-    "right": ("right",),
-    "full": (),
-    "semi": ("left",),
-    "anti": ("left",),
-}
 _JOIN = re.compile(r"(SortMergeJoin|ShuffledHashJoin)")
 _PASSED = re.compile(r"^(?:\*\(\d+\) )?(?:Sort|Filter|Project|ColumnarToRow)\b")
 _ONE_TASK = re.compile(r"\bCoalesce 1\b|\bsplits=1\b")
@@ -116,10 +109,10 @@ def unshuffled(physical: str) -> tuple[Side, ...]:
 
 def _shape_reason(how: str, hot: tuple[Side, ...], physical: str) -> str | None:
     """Return why the join's type or its sides rule adaptive execution out, or None."""
-    if not _SPLITS[how]:
+    if not KINDS[how].adaptive_splits:
         return f"it never splits a {how} join"
     for side in hot:
-        if side not in _SPLITS[how]:
+        if side not in KINDS[how].adaptive_splits:
             return f"it never splits the {side} side of a {how} join"
     made = _sides_made(physical)
     for side, reason in made.items():

@@ -1,14 +1,16 @@
-"""The plan of a join: the grid of every heavy key, and where the rows of both sides go."""
+"""The plan of a join: the matrix of every heavy key, and where the rows of both sides go."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property, partial
 
-from skewkit.plan.join.kinds import SIDES, JoinRules, Side, opposite
-from skewkit.plan.join.matrix import OUTPUT_COST, Grid, Shape, work
-from skewkit.plan.join.shapes import INTS, grid_of, is_answered, named_shape, shape_in_join
+from skewkit.plan.join.kinds import JoinRules
+from skewkit.plan.join.matrix import OUTPUT_COST, Matrix, Shape, work
+from skewkit.plan.join.pair import SIDES, Pair, Side, opposite
+from skewkit.plan.join.shapes import INTS, is_answered, matrix_of, named_shape, shape_in_join
 from skewkit.plan.placement.key_plan import EPSILON, HeavyRoute, KeyPlan, key_plan, native_straggler
 from skewkit.plan.placement.load import HeavyLoad, KeyLoad, expected_tail
 from skewkit.plan.profile.heavy_key import HeavyKey
@@ -36,89 +38,82 @@ class SideTotals:
 
 @dataclass(frozen=True)
 class JoinPlan:
-    """Where the rows of both sides go; `grids[i]` says how the rows of heavy key `keys.heavy[i]` meet."""
+    """Where the rows of both sides go; `matrices[i]` says how the rows of heavy key `keys.heavy[i]` meet."""
 
     rules: JoinRules
     keys: KeyPlan
-    grids: tuple[Grid, ...]
-    left: SideTotals
-    right: SideTotals
+    matrices: tuple[Matrix, ...]
+    totals: Pair[SideTotals]
     output: float
     """Rows that the join is expected to return."""
 
-    def totals(self, side: Side) -> SideTotals:
-        """Return the totals of a side."""
-        return self.left if side == "left" else self.right
+    @cached_property
+    def rows(self) -> Pair[float]:
+        """Rows of both sides that take part."""
+        return self.totals.map(lambda totals: totals.rows)
 
     @property
     def work(self) -> float:
         """The rows of the larger side, and those that come out, weighted by `OUTPUT_COST`."""
-        return max(self.left.rows, self.right.rows) + OUTPUT_COST * self.output
+        return max(self.rows) + OUTPUT_COST * self.output
 
     @property
     def copies(self) -> float:
         """Rows that are sent more than once, counted as often as they are sent again."""
-        return sum(grid.copies for grid in self.grids)
+        return sum(matrix.copies for matrix in self.matrices)
 
     @property
     def looked_up(self) -> tuple[Side, ...]:
         """Sides of which the query looks up whether a hot key is there; their key columns are read twice."""
-        copied = {opposite(side) for grid in self.grids for side in grid.copied if self.rules.keeps(side)}
-        if any(grid.answered for grid in self.grids):
+        copied = {opposite(side) for matrix in self.matrices for side in matrix.copied if self.rules.keeps(side)}
+        if any(matrix.answered for matrix in self.matrices):
             copied.add("right")
         return tuple(side for side in SIDES if side in copied)
 
     def route(self, side: Side) -> tuple[KeyPlan, tuple[tuple[int, ...], ...]]:
         """Return the plan of one side's rows, which ends in numbers of lists, and these lists of partitions.
 
-        List p < n is partition p alone; the lists after it are those of the stripes with several targets.
+        List p < n is partition p alone; the lists after it are those of the slices with several targets.
         """
         lists: list[tuple[int, ...]] = [(p,) for p in range(self.keys.partitions)]
         known: dict[tuple[int, ...], int] = {targets: p for p, targets in enumerate(lists)}
         routes = []
-        for heavy, grid in zip(self.keys.heavy, self.grids, strict=True):
+        for heavy, matrix in zip(self.keys.heavy, self.matrices, strict=True):
             parts = []
-            for stripe in grid.left if side == "left" else grid.right:
-                if stripe.targets not in known:
-                    known[stripe.targets] = len(lists)
-                    lists.append(stripe.targets)
-                parts.append((known[stripe.targets], stripe.share))
+            for slice_ in matrix.slices.of(side):
+                if slice_.targets not in known:
+                    known[slice_.targets] = len(lists)
+                    lists.append(slice_.targets)
+                parts.append((known[slice_.targets], slice_.share))
             routes.append(HeavyRoute(heavy.key, heavy.hash, heavy.weight, tuple(parts)))
         return replace(self.keys, heavy=tuple(routes)), tuple(lists)
 
     @property
     def build(self) -> Side:
         """The side to build hash tables of: one that is not kept, else the smaller one."""
-        if self.rules.how == "right" or (
-            self.rules.how in ("inner", "full") and self.left.measured and self.left.rows < self.right.rows
-        ):
-            return "left"
-        return "right"
+        if self.rules.kind.builds is not None:
+            return self.rules.kind.builds
+        return "left" if self.totals.left.measured and self.rows.left < self.rows.right else "right"
 
     @property
     def build_rows(self) -> float | None:
         """Rows of the build side expected on its fullest partition, None where that side was not measured."""
         side = self.build
-        totals = self.totals(side)
-        if not totals.measured:
+        if not self.totals.of(side).measured:
             return None
-        most, copied = 0.0, 0.0
-        for grid in self.grids:
-            mine, other = (grid.left, grid.right) if side == "left" else (grid.right, grid.left)
-            rows = grid.left_rows if side == "left" else grid.right_rows
-            if not grid.answered:
-                copied += rows * (len(other) - 1)
-                most = max(most, rows / len(mine))
-        return (totals.rows + copied) / self.keys.partitions + most
+        open_ = [matrix for matrix in self.matrices if not matrix.answered]
+        copied = sum(matrix.rows.of(side) * matrix.replicas.of(side) for matrix in open_)
+        most = max((matrix.rows.of(side) / matrix.shape.of(side) for matrix in open_), default=0.0)
+        return (self.rows.of(side) + copied) / self.keys.partitions + most
 
     @property
     def tables(self) -> int:
-        """Partitions for a hash join of level rows: as many as asked for, or more, so that its tables stay small.
+        """Partitions for a hash join of balanced rows: as many as asked for, or more, so that its tables stay small.
 
         Spark's shuffle gets dearer per row from 200 partitions on (`spark.shuffle.sort.bypassMergeThreshold`).
         """
         n = self.keys.partitions
-        rows = self.totals(self.build).rows
+        rows = self.rows.of(self.build)
         times = max(1, min(_MOST_FILES // n, math.ceil(rows / n / _TABLE_ROWS)))
         return n * times
 
@@ -127,40 +122,33 @@ class JoinPlan:
 
         None where no side can be the broadcast one: a join that keeps a side cannot broadcast it.
         """
-        heads = [self._head(side, most_rows) for side in self._streamed]
+        heads = [self._head(side, most_rows) for side in self.rules.kind.streams]
         return max(heads, key=lambda head: (head.all, head.share), default=None)
-
-    @property
-    def _streamed(self) -> tuple[Side, ...]:
-        """The sides whose rows can meet a broadcast of the other side's."""
-        if self.rules.how in ("semi", "anti"):
-            return ("left",)
-        return tuple(side for side in SIDES if not self.rules.keeps(opposite(side)))
 
     @property
     def broadcastable(self) -> tuple[Side, ...]:
         """The sides that may be broadcast as a whole: every hot key has most of its rows on the other side."""
-        level = {
-            "left": all(grid.left_rows >= grid.right_rows for grid in self.grids),
-            "right": all(grid.right_rows >= grid.left_rows for grid in self.grids),
-        }
-        return tuple(opposite(side) for side in self._streamed if level[side])
+        return tuple(
+            opposite(side)
+            for side in self.rules.kind.streams
+            if all(matrix.rows.of(side) >= matrix.rows.of(opposite(side)) for matrix in self.matrices)
+        )
 
     def _head(self, side: Side, most_rows: float) -> Head:
         chosen, total, hot = [], 0.0, 0.0
-        for i, grid in enumerate(self.grids):
-            mine, other = (grid.left_rows, grid.right_rows) if side == "left" else (grid.right_rows, grid.left_rows)
-            most = grid.right_most if side == "left" else grid.left_most
-            named = side == "left" and grid.left_most is None  # its rows were not counted
+        for i, matrix in enumerate(self.matrices):
+            mine, other = matrix.rows.of(side), matrix.rows.of(opposite(side))
+            most = matrix.most.of(opposite(side))
+            named = side == "left" and matrix.most.left is None  # its rows were not counted
             if (mine >= other or named) and most is not None and total + most <= most_rows:
                 chosen.append(i)
                 total += most
                 hot += mine
-        rows = self.totals(side).rows
+        rows = self.rows.of(side)
         if self.rules.keeps(side):
-            hot += self.totals(side).free
+            hot += self.totals.of(side).free
         keys = replace(self.keys, heavy=tuple(self.keys.heavy[i] for i in chosen))
-        return Head(side, keys, hot / rows if rows else 0.0, total, len(chosen) == len(self.grids))
+        return Head(side, keys, hot / rows if rows else 0.0, total, len(chosen) == len(self.matrices))
 
 
 @dataclass(frozen=True)
@@ -200,17 +188,16 @@ def join_plan(
     """
     safe = tuple(null_safe or (False,) * len(left.keys))
     lefts, rights = _joinable(left, safe), _joinable(right, safe)
-    totals = _totals(left, lefts, rules.keeps("left"), safe), _totals(right, rights, rules.keeps("right"), safe)
+    totals = Pair(_totals(left, lefts, rules.keeps("left"), safe), _totals(right, rights, rules.keeps("right"), safe))
     hashes = (*lefts, *(key_hash for key_hash in rights if key_hash not in lefts))
-    pairs = rules.how not in ("semi", "anti")
+    pairs = rules.kind.pairs
     tail = tuple(a + b for a, b in zip(expected_tail(left), _tail(right, len(left.tail)), strict=True))
-    spread = sum(t.free for t, side in zip(totals, SIDES, strict=True) if rules.keeps(side))
-    sizes = {h: (_rows(lefts, h), _rows(rights, h)) for h in hashes}
-    works = {h: work(a, b, pairs=pairs) for h, (a, b) in sizes.items()}
+    spread = sum(each.free for side, each in totals.items() if rules.keeps(side))
+    sizes = {h: Pair(_rows(lefts, h), _rows(rights, h)) for h in hashes}
+    works = {h: work(*rows, pairs=pairs) for h, rows in sizes.items()}
     mean = (sum(works.values()) + sum(tail) + spread) / partitions
     shapes = {
-        h: named_shape(rules, hot) if left.named else shape_in_join(*sizes[h], mean, partitions, rules, pairs)
-        for h in hashes
+        h: named_shape(rules, hot) if left.named else shape_in_join(sizes[h], mean, partitions, rules) for h in hashes
     }
     native = KeyLoad(
         left.keys,
@@ -222,31 +209,29 @@ def join_plan(
     # Keys that the user has named are all kept: their weights are not known.
     native = native.above(0.0 if left.named else 1 / (5 * partitions))
     # What is answered by the look-up brings only its left rows.
-    placed = [replace(h, weight=sizes[h.hash][0]) if is_answered(shapes[h.hash], rules) else h for h in native.heavy]
+    placed = [replace(h, weight=sizes[h.hash].left) if is_answered(shapes[h.hash], rules) else h for h in native.heavy]
     load = replace(native, heavy=tuple(sorted(placed, key=lambda h: (-h.weight, h.hash))))
     keys = key_plan(load, partitions, scheme, theta=0.0, epsilon=epsilon)
     keys = replace(keys, native_straggler=native_straggler(native, partitions))
-    most = _most(left, lefts), _most(right, rights)
-    grids = tuple(
-        grid_of(
+    most = Pair(_most(left, lefts), _most(right, rights))
+    matrices = tuple(
+        matrix_of(
             heavy,
             shapes[heavy.hash],
             sizes[heavy.hash],
-            (_most_of(most[0], heavy.hash), _most_of(most[1], heavy.hash)),
+            most.map(partial(_most_of, key_hash=heavy.hash)),
             rules,
             numbered=i < INTS // partitions,
         )
         for i, heavy in enumerate(keys.heavy)
     )
-    matched = max(totals[0].rows - sum(a for a, _ in sizes.values()), 0.0)
-    output = matched + sum(a * b if pairs else a for a, b in sizes.values())
+    matched = max(totals.left.rows - sum(rows.left for rows in sizes.values()), 0.0)
+    output = matched + sum(rows.left * rows.right if pairs else rows.left for rows in sizes.values())
     # Rows that match nothing but come out may go anywhere; those of an answered key do so in an anti join.
-    unknown = not all(safe) and any(
-        rules.keeps(s) and (dated or not t.measured) for t, s in zip(totals, SIDES, strict=True)
-    )
-    if len(keys.spread) < partitions and (unknown or any(grid.answered for grid in grids)):
+    unknown = not all(safe) and any(rules.keeps(side) and (dated or not each.measured) for side, each in totals.items())
+    if len(keys.spread) < partitions and (unknown or any(matrix.answered for matrix in matrices)):
         keys = replace(keys, spread=tuple((p, 1 / partitions) for p in range(partitions)))
-    return JoinPlan(rules, keys, grids, *totals, output)
+    return JoinPlan(rules, keys, matrices, totals, output)
 
 
 def _heavy(key: HeavyKey, weight: float, shape: Shape) -> HeavyLoad:

@@ -1,30 +1,55 @@
-"""Which side's rows of a hot key may be copied: what keeps each type of join exact."""
+"""What each type of join keeps, copies, drops, splits, builds and hides: one table, and the rules that follow."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Literal
 
-Side = Literal["left", "right"]
-SIDES: tuple[Side, Side] = ("left", "right")
-KEPT: dict[str, tuple[Side, ...]] = {
-    "inner": (),
-    "left": ("left",),
-    "right": ("right",),
-    "full": SIDES,
-    "semi": ("left",),
-    "anti": ("left",),
-}
-"""Sides whose rows a join keeps, or tests, one by one: a copy of such a row could come out twice."""
+from skewkit.plan.join.pair import SIDES, Side, opposite
 
 
-def opposite(side: Side) -> Side:
-    """Return the other side of a join.
+@dataclass(frozen=True)
+class JoinKind:
+    """One type of join.
 
-    >>> opposite("left")
-    'right'
+    * `aliases`: what `DataFrame.join` calls it beside its name.
+    * `keeps`: sides whose rows come out, or are tested, one by one: a copy of such a row could come out twice.
+    * `returns_unmatched`: sides whose rows come out though they match nothing.
+    * `drops_early`: sides of which rows that the condition alone rules out may be left out before the join.
+    * `streams`: sides whose rows can meet a broadcast of the other side's.
+    * `builds`: the side that a shuffled hash join must build its table of; None where it may be either.
+    * `adaptive_splits`: sides of which adaptive execution can split a partition.
+    * `hides`: the side whose key does not show after a join by name; None where both are merged.
+    * `pairs`: whether pairs of rows come out, and not rows of the left side alone.
     """
-    return "right" if side == "left" else "left"
+
+    name: str
+    aliases: tuple[str, ...]
+    keeps: tuple[Side, ...]
+    returns_unmatched: tuple[Side, ...]
+    drops_early: tuple[Side, ...]
+    streams: tuple[Side, ...]
+    builds: Side | None
+    adaptive_splits: tuple[Side, ...]
+    hides: Side | None
+    pairs: bool = True
+
+
+_L: tuple[Side, ...] = ("left",)
+_R: tuple[Side, ...] = ("right",)
+KINDS: dict[str, JoinKind] = {
+    kind.name: kind
+    for kind in (
+        JoinKind("inner", (), (), (), SIDES, SIDES, None, SIDES, "right"),
+        JoinKind("left", ("leftouter",), _L, _L, _R, _L, "right", _L, "right"),
+        JoinKind("right", ("rightouter",), _R, _R, _L, _R, "left", _R, "left"),
+        JoinKind("full", ("outer", "fullouter"), SIDES, SIDES, (), (), None, (), None),
+        JoinKind("semi", ("leftsemi",), _L, (), SIDES, _L, "right", _L, "right", pairs=False),
+        JoinKind("anti", ("leftanti",), _L, _L, _R, _L, "right", _L, "right", pairs=False),
+    )
+}
+NAMES: dict[str, str] = {name: kind.name for kind in KINDS.values() for name in (kind.name, *kind.aliases)}
+"""What `DataFrame.join` takes for `how`, without underscores, and the name of the type here."""
 
 
 @dataclass(frozen=True)
@@ -53,9 +78,14 @@ class JoinRules:
     residual: bool = False
     again: tuple[Side, ...] = SIDES
 
+    @property
+    def kind(self) -> JoinKind:
+        """The type of join."""
+        return KINDS[self.how]
+
     def keeps(self, side: Side) -> bool:
         """Whether the join keeps (or tests) every row of this side."""
-        return side in KEPT[self.how]
+        return side in self.kind.keeps
 
     def copies(self, side: Side) -> Literal["freely", "checked", "never"]:
         """Return whether rows of a hot key may be copied on this side."""
@@ -66,7 +96,7 @@ class JoinRules:
     @property
     def answers(self) -> bool:
         """Whether a semi or anti join may answer a hot key by the look-up alone, without the right side's rows."""
-        return self.how in ("semi", "anti") and self.copies("left") == "checked"
+        return not self.kind.pairs and self.copies("left") == "checked"
 
     @property
     def closed(self) -> bool:

@@ -1,4 +1,10 @@
-"""The grid of one hot key in a join: left stripes by right stripes, so that every pair of rows meets in one cell."""
+"""The 1-Bucket matrix of one hot key in a join: every pair of a left and a right row meets in exactly one cell.
+
+Okcan and Riedewald, Processing Theta-Joins using MapReduce, SIGMOD 2011 (1-Bucket-Theta). With one column it is the
+redistribution and duplication of PRPD (Xu et al., Handling Data Skew in Parallel Joins in Shared-Nothing Systems,
+SIGMOD 2008); Flow-Join (Roediger et al., ICDE 2016) broadcasts the other side's rows of such keys, and SharesSkew
+(Afrati et al.) sizes the matrix by the rows of both sides.
+"""
 
 from __future__ import annotations
 
@@ -6,19 +12,20 @@ import math
 from dataclasses import dataclass
 from typing import Literal
 
-from skewkit.plan.join.kinds import SIDES, Side
+from skewkit.plan.cost.costs import MERGED, RETURNED, SHUFFLED, SORTED
+from skewkit.plan.join.pair import Pair, Side
 
 Parts = tuple[tuple[int, float], ...]
 
-OUTPUT_COST = 0.03
-"""Work of a row that a join returns, in rows that it shuffles and sorts: an estimate, not yet calibrated."""
+OUTPUT_COST = RETURNED.row / (SHUFFLED.row + SORTED.row + MERGED.row)
+"""Work of a row that a join returns, in rows that it shuffles, sorts and merges."""
 _CELLS_PER_MEAN = 2
 _WORTH = 0.005
 _REPEATED = 8
 
 
 @dataclass(frozen=True)
-class Stripe:
+class Slice:
     """A share of one side's rows of a key, with the partitions that each of these rows is sent to."""
 
     targets: tuple[int, ...]
@@ -26,53 +33,49 @@ class Stripe:
 
 
 @dataclass(frozen=True)
-class Grid:
+class Matrix:
     """How the rows of one hot key meet.
 
-    * A row of a side is in one of the side's stripes, drawn by its content, and goes to all targets of it.
-    * Every left stripe shares exactly one partition with every right stripe: each pair of rows meets once.
-    * `left_rows` and `right_rows` are what the sides are expected to have, the `most` what they have at the most
-      (None where nobody measured it).
+    * A row of a side is in one of the side's slices, drawn by its content, and goes to all targets of it.
+    * Every left slice shares exactly one partition with every right slice: each pair of rows meets once.
+    * `rows` is what the sides are expected to have, `most` what they have at the most (None: nobody measured it).
     * `checked`: a side whose rows the join keeps is copied, so copies that met nobody are looked at again.
     * `answered`: a semi or anti join takes the look-up for the answer and does not shuffle the right side's rows.
     """
 
-    left: tuple[Stripe, ...]
-    right: tuple[Stripe, ...]
-    left_rows: float = 1.0
-    right_rows: float = 1.0
-    left_most: float | None = None
-    right_most: float | None = None
+    slices: Pair[tuple[Slice, ...]]
+    rows: Pair[float]
+    most: Pair[float | None]
     checked: bool = False
     answered: bool = False
 
     @property
-    def shape(self) -> tuple[int, int]:
-        """Number of left and right stripes."""
-        return len(self.left), len(self.right)
+    def shape(self) -> Pair[int]:
+        """Number of left and right slices."""
+        return self.slices.map(len)
 
     @property
     def repeated(self) -> bool:
         """Whether a row meets so many others that it pays to look at its key before, and not with each of them."""
         if self.checked or self.answered:
             return False
-        return self.left_rows * self.right_rows > _REPEATED * (self.left_rows + self.right_rows)
+        return self.rows.left * self.rows.right > _REPEATED * (self.rows.left + self.rows.right)
 
     @property
     def copied(self) -> tuple[Side, ...]:
         """Sides whose rows are sent to several partitions."""
-        if self.answered:
-            return ()
-        lefts, rights = self.shape
-        return tuple(side for side, others in zip(SIDES, (rights, lefts), strict=True) if others > 1)
+        replicas = self.replicas
+        return tuple(side for side, number in replicas.items() if number)
+
+    @property
+    def replicas(self) -> Pair[int]:
+        """How many more partitions than one a row of each side is sent to."""
+        return Pair(0, 0) if self.answered else Pair(self.shape.right - 1, self.shape.left - 1)
 
     @property
     def copies(self) -> float:
         """Rows that are sent again, beyond the first time."""
-        if self.answered:
-            return 0.0
-        lefts, rights = self.shape
-        return self.left_rows * (rights - 1) + self.right_rows * (lefts - 1)
+        return self.rows.left * self.replicas.left + self.rows.right * self.replicas.right
 
 
 @dataclass(frozen=True)
@@ -96,9 +99,9 @@ def work(left_rows: float, right_rows: float, *, pairs: bool = True) -> float:
 def shape_of(left_rows: float, right_rows: float, mean: float, partitions: int, splits: tuple[str, ...]) -> Shape:
     """Return how to cut a key of so many rows, where a partition has `mean` work and `splits` may be split.
 
-    Cutting one side alone copies the other side's rows to every piece; a grid copies both sides' rows, to a row or
-    a column of its cells. The shape that copies fewer rows is taken. A grid's cells are half a mean each, so that
-    they can be placed level, and at most one per partition.
+    Cutting one side alone copies the other side's rows to every piece; a matrix copies both sides' rows, to a row or
+    a column of its cells. The shape that copies fewer rows is taken. A matrix's cells are half a mean each, so that
+    they can be placed evenly, and at most one per partition.
 
     >>> shape_of(1e6, 1, 1e5, 32, ("left", "right"))
     Shape(split='left', lefts=0, rights=0)
@@ -124,22 +127,24 @@ def shape_of(left_rows: float, right_rows: float, mean: float, partitions: int, 
     return Shape("both", lefts, rights) if saved > _WORTH * total else one
 
 
-def cells_of(lefts: int, rights: int, partitions: tuple[int, ...]) -> tuple[tuple[Stripe, ...], tuple[Stripe, ...]]:
-    """Return left and right stripes of a grid whose cells are these partitions, row by row.
+def cells_of(lefts: int, rights: int, partitions: tuple[int, ...]) -> Pair[tuple[Slice, ...]]:
+    """Return left and right slices of a matrix whose cells are these partitions, row by row.
 
-    >>> left, right = cells_of(2, 2, (4, 5, 6, 7))
-    >>> [s.targets for s in left], [s.targets for s in right]
+    >>> slices = cells_of(2, 2, (4, 5, 6, 7))
+    >>> [s.targets for s in slices.left], [s.targets for s in slices.right]
     ([(4, 5), (6, 7)], [(4, 6), (5, 7)])
     """
-    left = tuple(Stripe(partitions[a * rights : (a + 1) * rights], 1 / lefts) for a in range(lefts))
-    right = tuple(Stripe(partitions[b::rights], 1 / rights) for b in range(rights))
-    return left, right
+    left = tuple(Slice(partitions[a * rights : (a + 1) * rights], 1 / lefts) for a in range(lefts))
+    right = tuple(Slice(partitions[b::rights], 1 / rights) for b in range(rights))
+    return Pair(left, right)
 
 
-def along(parts: Parts) -> tuple[tuple[Stripe, ...], tuple[Stripe, ...]]:
-    """Return the stripes of a side that is split along `parts`, and those of the other, which is copied to all.
+def along(side: Side, parts: Parts) -> Pair[tuple[Slice, ...]]:
+    """Return the slices of a `side` that is split along `parts`, and those of the other, which is copied to all.
 
-    >>> along(((3, 0.25), (1, 0.75)))[1]
-    (Stripe(targets=(3, 1), share=1.0),)
+    >>> along("left", ((3, 0.25), (1, 0.75))).right
+    (Slice(targets=(3, 1), share=1.0),)
     """
-    return tuple(Stripe((p,), s) for p, s in parts), (Stripe(tuple(p for p, _ in parts), 1.0),)
+    split = tuple(Slice((p,), s) for p, s in parts)
+    copied = (Slice(tuple(p for p, _ in parts), 1.0),)
+    return Pair(split, copied) if side == "left" else Pair(copied, split)

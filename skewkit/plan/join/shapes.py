@@ -1,20 +1,22 @@
-"""How the rows of a join's hot keys are cut: along which side, into a grid, or not at all."""
+"""How the rows of a join's hot keys are cut: along which side, into a matrix, or not at all."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-from skewkit.plan.join.kinds import SIDES, JoinRules, Side, opposite
-from skewkit.plan.join.matrix import Grid, Shape, along, cells_of, shape_of, work
+from skewkit.plan.join.kinds import JoinRules
+from skewkit.plan.join.matrix import Matrix, Shape, along, cells_of, shape_of, work
+from skewkit.plan.join.pair import SIDES, Pair, Side, opposite
 from skewkit.plan.placement.key_plan import HeavyRoute
 
 INTS = 1 << 31
 """Negative ints: so many pairs of a partition and a heavy key have a number of their own."""
 
 
-def shape_in_join(a: float, b: float, mean: float, partitions: int, rules: JoinRules, pairs: bool) -> Shape:
-    """Return how a key with `a` left and `b` right rows is cut, or that it stays whole."""
-    if not pairs:
+def shape_in_join(rows: Pair[float], mean: float, partitions: int, rules: JoinRules) -> Shape:
+    """Return how a key with so many left and right rows is cut, or that it stays whole."""
+    a, b = rows
+    if not rules.kind.pairs:
         pieces = min(partitions, work(a, b, pairs=False) / mean + 1) if mean else 1
         if rules.answers and (b > a or b * (pieces - 1) > a + b):
             return Shape("right")
@@ -32,7 +34,7 @@ def named_shape(rules: JoinRules, hot: Side | None) -> Shape:
 
     Along that other side, too, where rows of the counterpart may not be copied at all.
     """
-    if rules.how in ("semi", "anti"):
+    if not rules.kind.pairs:
         return Shape("right" if hot == "right" and rules.answers else "left")
     if hot is not None and rules.copies(opposite(hot)) != "never":
         return Shape(hot)
@@ -43,34 +45,31 @@ def named_shape(rules: JoinRules, hot: Side | None) -> Shape:
     return Shape("none")
 
 
-def grid_of(
+def matrix_of(
     heavy: HeavyRoute,
     shape: Shape,
-    sizes: tuple[float, float],
-    most: tuple[float | None, float | None],
+    rows: Pair[float],
+    most: Pair[float | None],
     rules: JoinRules,
     *,
     numbered: bool,
-) -> Grid:
-    """Return a key's grid; one whose copies would be looked at again needs a number, and stays whole without.
+) -> Matrix:
+    """Return a key's matrix; one whose copies would be looked at again needs a number, and stays whole without.
 
-    `sizes` are the key's rows on the left and on the right, `most` how many they are at most, None where nobody knows.
+    `rows` are the key's rows on both sides, `most` how many they are at most, None where nobody knows.
     """
     answered = numbered and is_answered(shape, rules)
     if shape.split == "both":
-        left, right = cells_of(shape.lefts, shape.rights, tuple(p for p, _ in heavy.parts))
-    elif shape.split == "right" and not answered:
-        right, left = along(heavy.parts)
+        slices = cells_of(shape.lefts, shape.rights, tuple(p for p, _ in heavy.parts))
     else:
-        left, right = along(heavy.parts)
-    grid = Grid(left, right, *sizes, *most, answered=answered)
-    checked = any(rules.copies(side) == "checked" for side in grid.copied)
+        slices = along("right" if shape.split == "right" and not answered else "left", heavy.parts)
+    matrix = Matrix(slices, rows, most, answered=answered)
+    checked = any(rules.copies(side) == "checked" for side in matrix.copied)
     if checked and not numbered:
-        left, right = along(((heavy.parts[0][0], 1.0),))
-        return replace(grid, left=left, right=right)
-    return replace(grid, checked=checked)
+        return replace(matrix, slices=along("left", ((heavy.parts[0][0], 1.0),)))
+    return replace(matrix, checked=checked)
 
 
 def is_answered(shape: Shape, rules: JoinRules) -> bool:
     """Return whether a look-up answers for a key, so that its right rows go nowhere."""
-    return shape.split == "right" and rules.how in ("semi", "anti")
+    return shape.split == "right" and not rules.kind.pairs

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from skewkit.plan.join.kinds import Side
+from skewkit.plan.join.pair import Side
 
 _JOIN = re.compile(r"(BroadcastHashJoin|BroadcastNestedLoopJoin|SortMergeJoin|ShuffledHashJoin|CartesianProduct)")
 _BROADCAST = re.compile(r"Broadcast.*\bBuild(Left|Right)\b")

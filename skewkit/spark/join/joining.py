@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -10,7 +9,8 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from skewkit.plan.join.join_plan import Head, JoinPlan
-from skewkit.plan.join.kinds import Side, opposite
+from skewkit.plan.join.kinds import KINDS
+from skewkit.plan.join.pair import Pair, Side, opposite
 from skewkit.spark.explained.plan_facts import PlanFacts
 from skewkit.spark.expressions.keys import Keys, Names
 from skewkit.spark.expressions.selecting import with_columns, without
@@ -28,15 +28,7 @@ from skewkit.spark.routing.salting import Salting
 from skewkit.spark.session.compat import place
 
 
-def salted(
-    left: DataFrame,
-    right: DataFrame,
-    keys: JoinKeys,
-    plan: JoinPlan,
-    *,
-    shuffle_hash: bool,
-    seen: Mapping[Side, PlanFacts],
-) -> DataFrame:
+def salted(facts: Pair[PlanFacts], keys: JoinKeys, plan: JoinPlan, *, shuffle_hash: bool) -> DataFrame:
     """Return the join with the rows of hot keys spread over the partitions of the plan.
 
     Both sides are placed by one int, `packed = partition + n * tag` (bits of the hash), and joined on it, so that Spark
@@ -46,11 +38,12 @@ def salted(
     The packed key is negative for rows of a hot key whose copies could come out although they met nobody;
     `_without_copies` drops these behind the join.
     """
+    left, right = facts.map(lambda each: each.frame)
     names = Names(left, right)
     sides = sides_of(left, right, keys, plan.rules.how, names)
-    l_rows = _Rows("left", sides.left, sides.left_keys, (right, keys.right), seen["left"], keys.left.names)
-    r_rows = _Rows("right", sides.right, sides.right_keys, (left, keys.left), seen["right"], keys.right.names)
-    if plan.rules.how in ("semi", "anti"):
+    l_rows = _Rows("left", sides.left, sides.left_keys, (right, keys.right), facts.left, keys.left.names)
+    r_rows = _Rows("right", sides.right, sides.right_keys, (left, keys.left), facts.right, keys.right.names)
+    if not plan.rules.kind.pairs:
         return _tested(l_rows, r_rows, keys, plan, names, shuffle_hash=shuffle_hash)
     l_side, r_side = _placed(l_rows, keys, plan, names), _placed(r_rows, keys, plan, names)
     if shuffle_hash:
@@ -65,14 +58,15 @@ def salted(
 
 
 def broadcast_head(
-    left: DataFrame, right: DataFrame, keys: JoinKeys, plan: JoinPlan, head: Head, *, shuffle_hash: bool
+    sides: Pair[DataFrame], keys: JoinKeys, plan: JoinPlan, head: Head, *, shuffle_hash: bool
 ) -> DataFrame:
     """Return the join in two branches: hot rows of one side to a broadcast of the other's, the rest by a shuffle.
 
     Rows whose null matches nothing are left out first, as Spark does, which then casts no key of theirs. Where the
-    join keeps them, those of the hot side go with the hot ones, past the shuffle. The rest is level, so its
+    join keeps them, those of the hot side go with the hot ones, past the shuffle. The rest is balanced, so its
     partitions are made here and are not coalesced: small hash tables stay in the cache.
     """
+    left, right = sides
     names = Names(left, right)
     how, hot_side = plan.rules.how, head.side
     frames: dict[Side, tuple[DataFrame, Keys]] = {"left": (left, keys.left), "right": (right, keys.right)}
@@ -96,10 +90,10 @@ def broadcast_head(
     return united([(rows["left"], rows["right"]) for rows in (hot_rows, rest)], left, right, keys, how)
 
 
-def broadcast_side(left: DataFrame, right: DataFrame, on: Any, how: str | None, side: Side) -> DataFrame:
+def broadcast_side(frames: Pair[DataFrame], on: Any, how: str | None, side: Side) -> DataFrame:
     """Return plain Spark's join with one side broadcast, so that no row of the other side is shuffled."""
-    pair = (F.broadcast(left), right) if side == "left" else (left, F.broadcast(right))
-    return pair[0].join(pair[1], on, how)
+    left, right = frames
+    return F.broadcast(left).join(right, on, how) if side == "left" else left.join(F.broadcast(right), on, how)
 
 
 def rows_of(df: DataFrame, keys: Keys, head: Head, most: int) -> int:
@@ -140,7 +134,7 @@ def _tested(
     A key that the look-up answers needs no right row: where it is there, an anti join drops the left rows, and a
     semi join keeps them by a witness, one made-up right row per partition, whose packed key is negative.
     """
-    n, answered = plan.keys.partitions, any(grid.answered for grid in plan.grids)
+    n, answered = plan.keys.partitions, any(matrix.answered for matrix in plan.matrices)
     # The optimizer would push the join below the placing of the left rows; a filter that it must not move stops it.
     l_side = _placed(l_rows, keys, plan, names).where(F.spark_partition_id() >= 0)
     if answered:
@@ -172,7 +166,7 @@ def _placed(rows: _Rows, keys: JoinKeys, plan: JoinPlan, names: Names) -> DataFr
 
 
 def _with_packed(rows: _Rows, keys: JoinKeys, plan: JoinPlan, names: Names) -> DataFrame:
-    """Return one side with its packed key; rows of stripes with several targets are copied."""
+    """Return one side with its packed key; rows of slices with several targets are copied."""
     n, how, side = plan.keys.partitions, plan.rules.how, rows.side
     route, lists = plan.route(side)
     df, free = rows.frame, keys.unmatched(rows.keys)
@@ -183,7 +177,7 @@ def _with_packed(rows: _Rows, keys: JoinKeys, plan: JoinPlan, names: Names) -> D
     if free is not None or _is_cut(plan, side):
         nulls = (free is not None and bool(route.spread)) or any(None in h.key for h in route.heavy)
         row_hash = Salting.of(rows.seen, rows.own).hash(alike=nulls, frame=df)
-    if any(grid.answered for grid in plan.grids):
+    if any(matrix.answered for matrix in plan.matrices):
         # A row's position is that in the frame, and not in what a look-up makes of it.
         salt = {} if row_hash is None else {names("salt"): row_hash}
         df, free, marked = _answered(with_columns(df, {**columns, **salt}), rows, keys, plan, names, free)
@@ -200,15 +194,15 @@ def _with_packed(rows: _Rows, keys: JoinKeys, plan: JoinPlan, names: Names) -> D
 
 def _is_cut(plan: JoinPlan, side: Side) -> bool:
     """Whether rows of a heavy key go to several partitions; the right rows of an answered one go nowhere."""
-    heavy = zip(plan.route(side)[0].heavy, plan.grids, strict=True)
-    return any(side == "left" if grid.answered else len(h.parts) > 1 for h, grid in heavy)
+    heavy = zip(plan.route(side)[0].heavy, plan.matrices, strict=True)
+    return any(side == "left" if matrix.answered else len(h.parts) > 1 for h, matrix in heavy)
 
 
 def _answered(
     df: DataFrame, rows: _Rows, keys: JoinKeys, plan: JoinPlan, names: Names, free: Column | None
 ) -> tuple[DataFrame, Column | None, Column | None]:
     """Return the frame without the rows that a look-up decides, which rows are free, and which meet a witness."""
-    answered = [grid.answered for grid in plan.grids]
+    answered = [matrix.answered for matrix in plan.matrices]
     wanted = listed(answered, F.col(names("heavy")))
     if rows.side == "right":
         return df.where(~wanted), free, None
@@ -224,10 +218,10 @@ def _without_copies(joined: DataFrame, rows: _Rows, keys: JoinKeys, plan: JoinPl
     """Return the joined frame without copied rows of this side that met nobody, though they should come out once.
 
     Where the key is on the other side, every copied row has a match somewhere, so that a copy without one is
-    dropped. Where it is not, one copy of a row comes out, the one on the first partition of its stripe. Only rows
+    dropped. Where it is not, one copy of a row comes out, the one on the first partition of its slice. Only rows
     without a match ask whether the key is there.
     """
-    n, copied = plan.keys.partitions, [grid.checked and rows.side in grid.copied for grid in plan.grids]
+    n, copied = plan.keys.partitions, [matrix.checked and rows.side in matrix.copied for matrix in plan.matrices]
     if not any(copied) or not plan.rules.keeps(rows.side):
         return joined
     other = "r" if rows.side == "left" else "l"
@@ -236,10 +230,10 @@ def _without_copies(joined: DataFrame, rows: _Rows, keys: JoinKeys, plan: JoinPl
     group = F.when(alone, packed - F.pmod(packed, F.lit(n)))
     looked = with_presence(joined, group, rows.keys, rows.other, keys, plan.keys, copied, names)
     firsts = [
-        stripe.targets[0] + heavy_group_number(heavy, n)
-        for heavy, grid in enumerate(plan.grids)
-        if grid.checked
-        for stripe in (grid.left if rows.side == "left" else grid.right)
+        slice_.targets[0] + heavy_group_number(heavy, n)
+        for heavy, matrix in enumerate(plan.matrices)
+        if matrix.checked
+        for slice_ in matrix.slices.of(rows.side)
     ]
     # As text: `isin` takes a call to Java for each.
     first = F.expr(f"{rows.packed(names)} IN ({', '.join(map(str, firsts))})") & F.col(names("there")).isNull()
@@ -248,4 +242,4 @@ def _without_copies(joined: DataFrame, rows: _Rows, keys: JoinKeys, plan: JoinPl
 
 def _stays(how: str, side: Side) -> bool:
     """Whether rows that match nothing come out of the join; a semi join keeps a side, but not those."""
-    return side in {"left": ("left",), "right": ("right",), "full": ("left", "right"), "anti": ("left",)}.get(how, ())
+    return side in KINDS[how].returns_unmatched

@@ -31,7 +31,7 @@ def packed_key(plan: JoinPlan, keys: Keys, names: Names, marked: Column | None, 
     if named is not None:
         group = F.coalesce(named, group)
     packed = partition - F.lit(n) - group
-    checked = [grid.checked for grid in plan.grids]
+    checked = [matrix.checked for matrix in plan.matrices]
     if marked is not None:
         packed = F.when(marked, partition - F.lit(n)).otherwise(packed)
     elif any(checked):
@@ -52,12 +52,12 @@ def equal_by_group(plan: JoinPlan, keys: Keys, packed: Column) -> Column | None:
 
 def _compared_before(plan: JoinPlan, keys: Keys) -> list[bool]:
     texts = "string" in keys.types and all(type_ in ("string", *_WHOLE) for type_ in keys.types)
-    if not texts or plan.rules.how in ("semi", "anti"):
-        return [False] * len(plan.grids)
+    if not texts or not plan.rules.kind.pairs:
+        return [False] * len(plan.matrices)
     n = plan.keys.partitions
     room = (_INT + 1) // n - _tags(n)
     named = [all(isinstance(value, str | int) for value in heavy.key) for heavy in plan.keys.heavy]
-    return [grid.repeated and named[i] and i < room for i, grid in enumerate(plan.grids)]
+    return [matrix.repeated and named[i] and i < room for i, matrix in enumerate(plan.matrices)]
 
 
 def _named(plan: JoinPlan, keys: Keys, names: Names) -> Column | None:

@@ -12,8 +12,7 @@ from skewkit.plan.profile.key_profile import KeyProfile
 from skewkit.spark.explained.plan_facts import PlanFacts
 from skewkit.spark.expressions.keys import Keys
 from skewkit.spark.sampling.key_sample import Glance, Look, brings_values, look
-from skewkit.spark.sampling.profiling import auto_fraction
-from skewkit.spark.sampling.sources import Sampling, draw
+from skewkit.spark.sampling.profiling import auto_fraction, sampled
 
 _MOST = 200_000
 """Rows of a frame that a look brings to the driver: with 32 partitions, what each gets is known to some 1.3 %."""
@@ -36,19 +35,17 @@ class Looked:
 
 
 def look_at(frames: Sequence[Looked], partitions: int, settings: Settings) -> Look | None:
-    """Return profiles of frames that are only read, or of `skew_join` of such a frame; None: it takes a profile job."""
+    """Return profiles of frames that are only read; None: it takes a profile job."""
     wanted = min(_MOST, settings.sample_rows * partitions)
     if wanted < _LEAST * partitions:
         return None
-    sampling = Sampling(wanted, partitions, settings)
-    draws = [drawn for each in frames if (drawn := draw(each.seen, each.columns, sampling)) is not None]
-    if len(draws) < len(frames) or any(drawn.rows is None for drawn in draws):
+    if any(not each.seen.simple or each.seen.source_rows is None for each in frames):
         return None
-    guesses = [drawn.rows for drawn in draws]
+    guesses: list[float | None] = [each.seen.source_rows for each in frames]
     for _ in range(2):
         glances = [
-            Glance(drawn.at(part := auto_fraction(guess, wanted)), each.keys, part, each.unmatched)
-            for each, drawn, guess in zip(frames, draws, guesses, strict=True)
+            Glance(sampled(each.seen.frame, part := auto_fraction(guess, wanted)), each.keys, part, each.unmatched)
+            for each, guess in zip(frames, guesses, strict=True)
         ]
         found = look(glances, partitions, wanted)
         if found is None:

@@ -8,7 +8,6 @@ from skewkit.plan.window.window_plan import Cut, WindowPlan, uniform_plan, windo
 from skewkit.spark.explained.plan_facts import PlanFacts
 from skewkit.spark.expressions.keys import Keys
 from skewkit.spark.sampling.profiling import auto_fraction, sampled
-from skewkit.spark.sampling.sources import Sampling, draw_before_join
 from skewkit.spark.window.ordering import OrderBy, samples
 
 _ROWS_PER_BLOCK = 1000
@@ -33,9 +32,6 @@ def cut_along(
         fraction = 1.0
     frame = seen.frame
     if fraction < 1:
-        sampling = Sampling(fraction * sum(plan.loads), plan.partitions, settings)
-        columns = (*keys.columns, *by.columns[: by.cuttable])
-        drawn = draw_before_join(seen, columns, sampling) if profiled else None
-        frame = sampled(frame, fraction) if drawn is None else drawn.at(fraction)
+        frame = sampled(frame, fraction)
     found = samples(frame, keys, by, plan)
     return window_plan(plan, by.orders[: by.cuttable], found), found

@@ -7,13 +7,13 @@ from math import inf
 import pytest
 from pyspark.sql import Window
 from pyspark.sql import functions as F
+from skewkit.spark.join.origin import Origin
+from skewkit.spark.sampling.sources import Sampling, draw_before_join
 
 import skewkit
 from skewkit.api.arguments import settings_of
-from skewkit.spark.explained.plan_facts import PlanFacts
-from skewkit.spark.join.origin import Origin
+from skewkit.spark.explained.plan_facts import Seen
 from skewkit.spark.sampling import quantiles as cutting
-from skewkit.spark.sampling.sources import Sampling, draw_before_join
 from skewkit.spark.session.compat import explained
 from skewkit.spark.session.remembered import choice_of, origin_of
 from skewkit.testing import assert_same_rows
@@ -42,7 +42,7 @@ def chained(spark):
 
 def sample_of(frame, *columns):
     """Return the plan of a sample of a joined frame, or None where the join has to run."""
-    drawn = draw_before_join(PlanFacts(frame), [F.col(c) for c in columns], Sampling(2_000, 8, settings_of(frame)))
+    drawn = draw_before_join(Seen(frame), [F.col(c) for c in columns], Sampling(2_000, 8, settings_of(frame)))
     return None if drawn is None else explained(drawn.at(0.1))
 
 

@@ -1,0 +1,110 @@
+"""What a row and a byte cost in each step that Spark takes: the table of `skewkit.plan.cost.costs`.
+
+Every step is timed as the difference of two plans, over rows of two widths, on evenly spread keys; wall time times the
+two slots is its CPU time. The per-row and per-byte costs are those of the line through both widths.
+"""
+
+import statistics
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from pyspark.sql import DataFrame, SparkSession, Window
+from pyspark.sql import functions as F
+
+from skewkit.testing import local_session
+
+SLOTS = 2
+PARTITIONS = 16
+WIDTHS = {"narrow": 2, "wide": 14}
+"""Long columns of a row: key and value alone, or twelve more."""
+
+
+def table(spark: SparkSession, folder: Path, rows: int, columns: int, keys: int) -> DataFrame:
+    """Write and read back rows of a hashed key, a value and more values."""
+    more = [f"xxhash64(id, {i}) AS c{i}" for i in range(columns - 2)]
+    made = spark.range(0, rows, 1, PARTITIONS).selectExpr(f"pmod(xxhash64(id), {keys}) AS k", "id AS v", *more)
+    made.write.mode("overwrite").parquet(str(folder))
+    return spark.read.parquet(str(folder))
+
+
+def seconds(make: Callable[[], DataFrame], runs: int) -> float:
+    """Return the median wall time of computing all rows, times the slots."""
+    walls = []
+    for number in range(runs + 1):
+        began = time.perf_counter()
+        make().write.format("noop").mode("overwrite").save()
+        if number:
+            walls.append(time.perf_counter() - began)
+    return statistics.median(walls) * SLOTS
+
+
+def steps(rows: DataFrame, few: DataFrame, half: DataFrame) -> dict[str, Callable[[], DataFrame]]:
+    """Return a plan for each step, and what it is compared with by name in `LESS`."""
+    shuffled = lambda frame: frame.repartition(PARTITIONS, "k")  # noqa: E731
+    by_key = Window.partitionBy("k")
+
+    def python(parts):
+        yield from parts
+
+    kept = ", ".join(f"{f.name} {f.dataType.simpleString()}" for f in rows.schema.fields)
+    return {
+        "read": lambda: rows,
+        "hash": lambda: rows.withColumn("h", F.xxhash64("k", "v")).where("h != 7"),
+        "shuffle": lambda: shuffled(rows),
+        "sort": lambda: shuffled(rows).sortWithinPartitions("k"),
+        "window": lambda: rows.select("*", F.sum("v").over(by_key.orderBy("v")).alias("t")),
+        "sort_two": lambda: shuffled(rows).sortWithinPartitions("k", "v"),
+        "collect": lambda: rows.groupBy("k").agg(F.collect_set("v")),
+        "sum": lambda: rows.groupBy("k").agg(F.sum("v")),
+        "sort_merge": lambda: rows.join(half.hint("merge"), "k"),
+        "hash_join": lambda: rows.join(half.hint("shuffle_hash"), "k"),
+        "broadcast": lambda: rows.join(F.broadcast(few), "k", "left"),
+        "broadcast_half": lambda: rows.join(F.broadcast(half), "k", "left"),
+        "arrow": lambda: rows.mapInArrow(python, kept),
+        "group_pandas": lambda: rows.groupBy(F.expr("k % 1000")).applyInPandas(lambda frame: frame, kept),
+        "output": lambda: spark_range(rows, 30),
+    }
+
+
+def spark_range(rows: DataFrame, times: int) -> DataFrame:
+    """Return the narrow columns of each row so many times, as a join of many pairs returns them."""
+    return rows.select("k", "v").join(F.broadcast(rows.sparkSession.range(times)), F.lit(True))
+
+
+def main(rows: int = 3_000_000, runs: int = 3) -> None:
+    """Print seconds of one slot per million rows of each step, over narrow and wide rows."""
+    rows = min(rows, 3_000_000)
+    with tempfile.TemporaryDirectory() as scratch:
+        confs = {
+            "spark.sql.shuffle.partitions": str(PARTITIONS),
+            "spark.driver.memory": "8g",
+            "spark.sql.autoBroadcastJoinThreshold": "-1",
+        }
+        spark = local_session(confs=confs)
+        try:
+            print(f"{rows:,} rows, {SLOTS} slots; CPU seconds per million rows, median of {runs}")
+            half = table(spark, Path(scratch) / "half", rows // 2, 2, rows // 2).groupBy("k").agg(F.max("v").alias("w"))
+            half.write.mode("overwrite").parquet(str(Path(scratch) / "keys"))
+            half = spark.read.parquet(str(Path(scratch) / "keys"))
+            few = half.limit(10_000).coalesce(1)
+            few.write.mode("overwrite").parquet(str(Path(scratch) / "few"))
+            few = spark.read.parquet(str(Path(scratch) / "few"))
+            print("half has", half.count())
+            for width, columns in WIDTHS.items():
+                frame = table(spark, Path(scratch) / width, rows, columns, rows // 2)
+                for name, make in steps(frame, few, half).items():
+                    if width == "wide" and name in ("output", "sum"):
+                        continue
+                    took = seconds(make, runs)
+                    print(f"{width:8} {name:16} {took / rows * 1e6:8.3f}", flush=True)
+            nothing = spark.range(10)
+            for name, make in {
+                "query": lambda: nothing.where("id < 5"),
+                "shuffle": lambda: nothing.repartition(PARTITIONS, "id"),
+                "python": lambda: nothing.mapInArrow(lambda parts: parts, "id bigint"),
+            }.items():
+                print(f"fixed    {name:16} {seconds(make, 5) / SLOTS:8.3f} s")
+        finally:
+            spark.stop()

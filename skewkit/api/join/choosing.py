@@ -1,0 +1,105 @@
+"""How `auto` chooses among the strategies of a join: what is known without reading a key first, then seconds."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from pyspark.sql import DataFrame
+
+from skewkit.api.join.decision import JoinDecision
+from skewkit.api.join.strategies import STRATEGIES, JoinStrategy
+from skewkit.errors import UnsupportedError
+from skewkit.plan.choice import Choice, hot_reason, small_reason
+from skewkit.plan.explanation import placeholder_lines
+from skewkit.spark.explained.join_operator import top_join
+
+Answer = tuple[DataFrame, Choice]
+
+
+def answer(decision: JoinDecision) -> Answer:
+    """Return the joined frame and the choice behind it."""
+    request = decision.request
+    unread = _without_keys(decision) if request.auto else None
+    if unread is not None:
+        return request.native, Choice(request.title, "native", unread, notes=decision.lost, kind="join")
+    closed = decision.closed_reason()
+    if closed is not None:
+        return request.native, replace(request.left_to_spark(closed), notes=decision.lost)
+    if request.auto:
+        strategy, reason = _cheapest(decision)
+    else:
+        strategy, reason = STRATEGIES[request.strategy](decision), "asked for"
+        impossible = strategy.impossible()
+        if impossible is not None:
+            other = "'salt'" if request.strategy != "salt" else "'auto'"
+            raise UnsupportedError(f"strategy {request.strategy!r} is not possible here: {impossible}; use {other}")
+        reason = f"asked for; {hot_reason(decision.plan.keys, named=decision.evidence.main.named)}"
+    return strategy.build(), _choice(decision, strategy, reason)
+
+
+def _without_keys(decision: JoinDecision) -> str | None:
+    """Return why plain Spark is right, from what the optimizer knows and the user says, or None."""
+    request, terms = decision.request, decision.terms
+    join = top_join(decision.physical)
+    if join is not None and join.startswith("Broadcast"):
+        return f"Spark broadcasts one side ({join}): nothing is shuffled"
+    if request.informed or terms.margin < 0:
+        return None
+    unknown = next((side for side in decision.sides if side.facts.rows is None), None)
+    if unknown is not None:
+        return (
+            f"nobody knows how many rows the {unknown.side} side has, so nothing can be weighed; name hot keys "
+            "(heavy=) or give a profile to have them treated"
+        )
+    if not terms.worth_asking(decision.most_work, decision.asking):
+        return small_reason(terms, decision.most_work)
+    return None
+
+
+def _cheapest(decision: JoinDecision) -> tuple[JoinStrategy, str]:
+    """Return the strategy that `auto` takes, and why."""
+    native, main, keys = STRATEGIES["native"](decision), decision.evidence.main, decision.plan.keys
+    if main.named:
+        if not main.heavy and not main.null_heavy:
+            return native, "no key was named as hot"
+        named = hot_reason(keys, named=True)
+        split = {side for matrix in decision.plan.matrices for side, n in matrix.shape.items() if n > 1}
+        whole = [side for side in decision.sides if side.side in split and side.pre_partitioned]
+        if whole:
+            return native, f"the {whole[0].side} side is repartitioned by the key; {named}"
+        return STRATEGIES["salt"](decision), named
+    if not keys.heavy and not keys.spread:
+        return native, f"no key holds {1 / (5 * keys.partitions):.2%} of the work or more: hashing is balanced"
+    treated = [strategy(decision) for name, strategy in STRATEGIES.items() if name != "native"]
+    missing = {each.name: why for each in treated if (why := each.impossible()) is not None}
+    prices = {each.name: each.price() for each in (native, *treated) if each.name not in missing}
+    best = min((each for each in treated if each.name not in missing), key=lambda each: prices[each.name])
+    terms = decision.terms
+    seconds = ", ".join(f"{name} {price:,.1f} s" for name, price in prices.items())
+    longest = f"its longest task {terms.longest(decision.native_stages):,.1f} s"
+    reason = f"{hot_reason(keys)}; expected on {terms.slots}: {seconds} (of plain Spark {longest})"
+    if terms.pays(prices["native"], prices[best.name], decision.deciding):
+        without = [f"no {name}, because {why}" for name, why in missing.items()]
+        return best, "; ".join([reason, *without])
+    return native, f"{reason}: no plan saves {terms.margin:g} s"
+
+
+def _choice(decision: JoinDecision, strategy: JoinStrategy, reason: str) -> Choice:
+    native, shown = strategy.name == "native", decision.shown
+    lines = strategy.explain()
+    if not native and decision.rules.residual:
+        lines += ("  residual   the rest of the condition is compared with each pair of rows, as plain Spark does",)
+    if not native:
+        lines += placeholder_lines(decision.plan.keys)
+    pre_partitioned = decision.pre_partitioned_notes()
+    return Choice(
+        decision.request.title,
+        strategy.name,
+        reason,
+        shown.left,
+        decision.plan.keys,
+        (*strategy.notes(), *pre_partitioned, *decision.notes()),
+        shown.right,
+        "join",
+        lines,
+    )

@@ -1,0 +1,101 @@
+"""What a call of `skew_join` asks for: the frames, the condition, the type, and how hot keys are to be treated."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from pyspark.sql import DataFrame
+
+from skewkit.api.arguments import analysed, check_batch, check_frame, check_partitions, check_strategy, settings_of
+from skewkit.errors import ArgumentError, ArgumentTypeError, UnsupportedError, nearest
+from skewkit.options import Settings
+from skewkit.plan.choice import Choice
+from skewkit.plan.join.kinds import KINDS, NAMES
+from skewkit.plan.join.pair import Pair
+from skewkit.plan.profile.key_profile import KeyProfile
+from skewkit.spark.session.compat import is_column
+
+
+@dataclass(frozen=True, eq=False)
+class JoinRequest:
+    """A call of `skew_join`, with its arguments checked; `how` is as the user gave it, `kind` the type's name here."""
+
+    frames: Pair[DataFrame]
+    on: Any
+    how: str | None
+    kind: str
+    strategy: str
+    partitions: int
+    settings: Settings
+    heavy: Sequence[Any] | None
+    profiles: Pair[KeyProfile | None]
+
+    @property
+    def auto(self) -> bool:
+        """Whether skewkit is to decide."""
+        return self.strategy == "auto"
+
+    @property
+    def informed(self) -> bool:
+        """Whether the user says which keys are hot, so that no key needs to be read."""
+        return self.heavy is not None or self.profiles.left is not None
+
+    @property
+    def title(self) -> str:
+        """How `explain` names the join."""
+        parts = [self.on] if isinstance(self.on, str) or is_column(self.on) else list(self.on)
+        text = ", ".join(re.sub(r"^Column<'(.*)'>$", r"\1", str(part), flags=re.DOTALL) for part in parts)
+        return f"{self.kind} join on {text}, {self.partitions} partitions"
+
+    @cached_property
+    def native(self) -> DataFrame:
+        """The join that the user would have written without skewkit."""
+        return analysed(lambda: self.frames.left.join(self.frames.right, self.on, self.how))
+
+    def left_to_spark(self, reason: str) -> Choice:
+        """Return the choice of plain Spark where no hot key can be split.
+
+        Raises:
+            UnsupportedError: the user asks for another strategy.
+        """
+        if self.strategy not in ("auto", "native"):
+            raise UnsupportedError(f"strategy {self.strategy!r} is not possible here: {reason}; use 'auto' or 'native'")
+        return Choice(self.title, "native", reason, kind="join")
+
+
+def join_request(
+    frames: Pair[DataFrame],
+    on: Any,
+    how: str | None,
+    strategy: str,
+    strategies: Sequence[str],
+    partitions: int | None,
+    heavy: Sequence[Any] | None,
+    profiles: Pair[KeyProfile | None],
+) -> JoinRequest:
+    """Return the request of a call, its arguments checked before any job."""
+    for side, frame in frames.items():
+        check_batch(check_frame(frame, f"skew_join ({side})"), f"skew_join ({side})")
+    if profiles.right is not None and profiles.left is None:
+        raise ArgumentError("right_profile is used together with left_profile; give that one too")
+    kind = _kind(how)
+    check_strategy(strategy, strategies)
+    n = check_partitions(frames.left, partitions)
+    on = list(on) if isinstance(on, (tuple, list)) else on
+    return JoinRequest(frames, on, how, kind, strategy, n, settings_of(frames.left), heavy, profiles)
+
+
+def _kind(how: str | None) -> str:
+    how = "inner" if how is None else how  # as `DataFrame.join` has it
+    if not isinstance(how, str):
+        raise ArgumentTypeError(f"how is a string such as 'inner' or 'left', not {how!r}")
+    plain = how.lower().replace("_", "")
+    if plain == "cross":
+        raise UnsupportedError("a cross join has no key, so no key can be hot; use left.crossJoin(right)")
+    if plain not in NAMES:
+        raise ArgumentError(f"unknown join type how={how!r}: {nearest(how, [*NAMES, 'cross'])}")
+    return KINDS[NAMES[plain]].name

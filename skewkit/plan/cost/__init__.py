@@ -1,0 +1,1 @@
+"""What plans cost in seconds, and what a decision weighs."""

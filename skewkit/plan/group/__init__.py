@@ -1,0 +1,1 @@
+"""What a group-by costs."""

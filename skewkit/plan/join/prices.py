@@ -1,0 +1,137 @@
+"""The stages of each way to answer a join, in CPU seconds: what a strategy's price is made of."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+
+from skewkit.plan.cost.costs import (
+    BUILT,
+    MERGED,
+    PLANNED,
+    PROBED,
+    READ,
+    RETURNED,
+    ROUTED,
+    SENT,
+    SHUFFLED,
+    SORTED,
+    STAGE,
+    Step,
+)
+from skewkit.plan.cost.terms import Stage
+from skewkit.plan.join.join_plan import Head, JoinPlan
+from skewkit.plan.join.matrix import OUTPUT_COST
+from skewkit.plan.join.pair import SIDES, Pair, Side, opposite
+
+_ENTRY = 72.0
+"""Bytes of a row in a hash table beside its own: 53 to 168 in all, for rows of 16 to 28 bytes."""
+
+
+def table_bytes(rows: float, width: float) -> float:
+    """Return what a broadcast hash table of so many rows takes in memory, in the driver and in every executor.
+
+    >>> table_bytes(1e6, 16.0)
+    88000000.0
+    """
+    return rows * (width + _ENTRY)
+
+
+def joined_work(rows: Pair[float], widths: Pair[float], returned_rows: float) -> float:
+    """Return the seconds of a shuffle and a sort-merge join of so many rows, of which so many come out."""
+    steps = (rows_of_all(step, rows, widths) for step in (SHUFFLED, SORTED, MERGED))
+    return sum(steps) + RETURNED.of(returned_rows, widths.left + widths.right)
+
+
+def native_stages(plan: JoinPlan, widths: Pair[float], unshuffled: Collection[Side] = ()) -> list[Stage]:
+    """Return plain Spark's stages: a shuffle by the key, but of sides that are `unshuffled`, and a sort-merge join."""
+    moved = sum(SHUFFLED.of(rows, widths.of(side)) for side, rows in plan.rows.items() if side not in unshuffled)
+    return [Stage(moved), joined_stage(plan, plan.rows, widths, plan.keys.native_straggler)]
+
+
+def joined_stage(plan: JoinPlan, rows: Pair[float], widths: Pair[float], straggler: float) -> Stage:
+    """Return the stage of a sort-merge join whose longest task has `straggler` times the mean."""
+    merged = MERGED.of(rows.left + rows.right)
+    total = rows_of_all(SORTED, rows, widths) + merged + returned(plan, widths)
+    share = straggler / plan.keys.partitions
+    held = share * (rows.left * widths.left + rows.right * widths.right)
+    return Stage(total, total * share, STAGE, held)
+
+
+def salt_stages(
+    plan: JoinPlan,
+    widths: Pair[float],
+    *,
+    hashed: bool,
+    costly: Mapping[Side, float],
+    pre_partitioned: Collection[Side],
+) -> list[Stage]:
+    """Return the stages of the salted join; `hashed` says whether its build side is small enough for a hash join.
+
+    Where the query looks up hot keys on a side that is `costly`, as it comes out of shuffles, all of these, so many
+    times the work of one join or group-by, are done once more. The rows of a hot key on a `pre_partitioned` side are
+    in one task before they can be spread.
+    """
+    copied = (sum(m.rows.of(side) * m.replicas.of(side) for m in plan.matrices) for side in SIDES)
+    rows = Pair(*(own + again for own, again in zip(plan.rows, copied, strict=True)))
+    again = sum(
+        (costly[side] * SHUFFLED.of(plan.rows.of(side), widths.of(side)) if side in costly else 0.0)
+        + READ.of(plan.rows.of(side))
+        for side in plan.looked_up
+    )
+    whole = Step(ROUTED.row + SHUFFLED.row, SHUFFLED.byte)
+    one = max((whole.of(m.rows.of(s), widths.of(s)) for s in pre_partitioned for m in plan.matrices), default=0.0)
+    moved = Stage(ROUTED.of(rows.left + rows.right) + rows_of_all(SHUFFLED, rows, widths), one, PLANNED)
+    looked_up = [Stage(again, fixed=STAGE)] if plan.looked_up else []
+    if not hashed:
+        return [*looked_up, moved, joined_stage(plan, rows, widths, plan.keys.straggler)]
+    total = _hash_joined(plan, rows, widths)
+    return [*looked_up, moved, Stage(total, total * plan.keys.straggler / plan.keys.partitions, STAGE)]
+
+
+def broadcast_head_stages(plan: JoinPlan, head: Head, widths: Pair[float], *, hashed: bool) -> list[Stage]:
+    """Return the stages of the join in two branches, which read both sides twice."""
+    hot = plan.rows.of(head.side) * head.share
+    other = plan.rows.of(opposite(head.side))
+    rest = plan.rows.of(head.side) - hot
+    cold = Pair(rest, other) if head.side == "left" else Pair(other, rest)
+    read = rows_of_all(READ, plan.rows, widths)
+    sent = SENT.of(head.rows, widths.of(opposite(head.side)))
+    probed = PROBED.of(hot) + returned(plan, widths)
+    moved = Stage(rows_of_all(SHUFFLED, cold, widths))
+    joined = Stage(_hash_joined(plan, cold, widths) - returned(plan, widths)) if hashed else _sorted(cold, widths)
+    return [Stage(read + probed, fixed=PLANNED + STAGE + sent), moved, joined]
+
+
+def broadcast_side_stages(plan: JoinPlan, side: Side, widths: Pair[float]) -> list[Stage]:
+    """Return the stages of a broadcast of one whole side: no row of the other side is shuffled, hot or not.
+
+    The driver makes the hash table, alone; the other side's rows are joined where they are read.
+    """
+    alone = SENT.of(plan.rows.of(side), widths.of(side))
+    total = PROBED.of(plan.rows.of(opposite(side))) + returned(plan, widths)
+    return [Stage(total, fixed=STAGE + alone)]
+
+
+def returned(plan: JoinPlan, widths: Pair[float]) -> float:
+    """Return the seconds of the rows that come out."""
+    return RETURNED.of(plan.output, widths.left + widths.right)
+
+
+def rows_of_all(step: Step, rows: Pair[float], widths: Pair[float]) -> float:
+    """Return the seconds of a step for the rows of both sides."""
+    return step.of(rows.left, widths.left) + step.of(rows.right, widths.right)
+
+
+def _sorted(rows: Pair[float], widths: Pair[float]) -> Stage:
+    return Stage(rows_of_all(SORTED, rows, widths) + MERGED.of(rows.left + rows.right))
+
+
+def _hash_joined(plan: JoinPlan, rows: Pair[float], widths: Pair[float]) -> float:
+    built = BUILT.of(rows.of(plan.build), widths.of(plan.build))
+    return built + PROBED.of(rows.of(opposite(plan.build))) + returned(plan, widths)
+
+
+def makes_many_pairs(plan: JoinPlan) -> bool:
+    """Return whether the pairs of a heavy key are more work than the rows of its larger side."""
+    rows = (min(matrix.rows) for matrix in plan.matrices)
+    return plan.rules.kind.pairs and OUTPUT_COST * max(rows, default=0.0) > 1

@@ -1,0 +1,43 @@
+"""How many tasks of a session run at a time, and how much memory a task has."""
+
+from __future__ import annotations
+
+import re
+
+from pyspark.sql import SparkSession
+
+from skewkit.options import Settings
+from skewkit.plan.cost.terms import Slots, Terms
+from skewkit.spark.session.compat import conf_reader, tasks_at_a_time
+from skewkit.spark.session.heap import least_heap
+
+_LOCAL = re.compile(r"local\[(\d+)(?:,.*)?\]")
+_SHARE = 0.6
+"""The share of a heap that Spark executes and stores in (`spark.memory.fraction`)."""
+
+
+def terms_of(spark: SparkSession, settings: Settings, partitions: int) -> Terms:
+    """Return what a decision weighs in a session; where nobody knows the slots, as many as partitions."""
+    slots = _slots(spark, settings, partitions)
+    cores = _number(conf_reader(spark)("spark.executor.cores")) or slots.number
+    memory = least_heap(conf_reader(spark)) * _SHARE / max(1, min(cores, slots.number))
+    return Terms.of(settings, slots, memory)
+
+
+def _slots(spark: SparkSession, settings: Settings, partitions: int) -> Slots:
+    if settings.slots:
+        return Slots(settings.slots, "spark.skewkit.slots")
+    read = conf_reader(spark)
+    local = _LOCAL.fullmatch(read("spark.master") or "")
+    if local:
+        return Slots(int(local.group(1)), "spark.master")
+    most = _number(read("spark.dynamicAllocation.maxExecutors"))
+    if most and (read("spark.dynamicAllocation.enabled") or "").lower() == "true":
+        cores = (_number(read("spark.executor.cores")) or 1) // (_number(read("spark.task.cpus")) or 1)
+        return Slots(most * max(1, cores), "dynamic allocation")
+    found = tasks_at_a_time(spark)
+    return Slots(found, "default parallelism") if found else Slots(partitions, "the partitions, as nobody knows")
+
+
+def _number(text: str | None) -> int | None:
+    return int(text) if text is not None and text.strip().isdigit() and int(text) else None
