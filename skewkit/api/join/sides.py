@@ -96,10 +96,4 @@ class JoinSide:
             return 1.0
         if self.facts.source_rows is None or not self.facts.simple:
             return inf
-        if self.given.rows >= self.facts.source_rows:
-            return 1.0
-        return (
-            self.facts.source_rows
-            * (1.0 if self.facts.source_rows_counted else TIMES_TOO_LOW)
-            / max(1.0, self.given.rows)
-        )
+        return max(1.0, self.most_rows / max(1.0, self.given.rows))
