@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from skewkit.plan.placement.key_plan import KeyPlan
     from skewkit.plan.profile.heavy_key import HeavyKey
     from skewkit.plan.profile.key_profile import KeyProfile
+    from skewkit.spark.session.remembered import decisions
     from skewkit.sqlfunctions import register
 
 __version__ = "0.1.0"
@@ -30,6 +31,7 @@ _HOMES = {
     "KeyProfile": "skewkit.plan.profile.key_profile",
     "SkewGroupedData": "skewkit.api.group.skew_groupby",
     "SkewWindow": "skewkit.api.window.skew_window",
+    "decisions": "skewkit.spark.session.remembered",
     "explain": "skewkit.api.explain",
     "install": "skewkit.attach",
     "register": "skewkit.sqlfunctions",
@@ -48,6 +50,7 @@ __all__ = [
     "SkewWindow",
     "SkewkitError",
     "__version__",
+    "decisions",
     "explain",
     "install",
     "register",

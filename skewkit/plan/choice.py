@@ -12,6 +12,10 @@ from skewkit.plan.profile.heavy_key import key_text
 from skewkit.plan.profile.key_profile import KeyProfile
 
 
+BALANCED = 0.8
+"""A longest task that is shorter by less than a fifth is none: a sample tells its length no better."""
+
+
 @dataclass(frozen=True)
 class Choice:
     """The chosen strategy with its reason, the profile and plan it rests on, and notes for the reader.
@@ -73,21 +77,26 @@ def even_reason(plan: KeyPlan, profile: KeyProfile, settings: Settings) -> str |
             f"plain Spark's longest task is expected at {plan.native_straggler:.2f} times the mean, "
             f"below {settings.min_straggler:g}: it does not pay to change the plan"
         )
-    if plan.straggler > plan.native_straggler * 0.8:
-        return (
-            f"plain Spark's longest task is expected at {plan.native_straggler:.2f} times the mean and no plan "
-            f"here is much better ({plan.straggler:.2f})"
-        )
-    return None
+    return unbalanced_reason(plan) if plan.straggler > BALANCED * plan.native_straggler else None
 
 
 def cold_reason(plan: KeyPlan, weighed: Weighed) -> str | None:
     """Return why the native plan is right, or None where treating the hot keys pays."""
     if not plan.heavy and not plan.spread:
         return f"no key holds {1 / (5 * plan.partitions):.2%} of the rows or more: hashing is balanced"
+    if plan.straggler > BALANCED * plan.native_straggler:
+        return unbalanced_reason(plan)
     if not weighed.pays:
         return f"{native_reason(plan)}: {weighed}, which does not save {weighed.terms.margin:g} s"
     return None
+
+
+def unbalanced_reason(plan: KeyPlan) -> str:
+    """Return that no plan is more balanced than plain Spark's."""
+    return (
+        f"plain Spark's longest task is expected at {plan.native_straggler:.2f} times the mean and no plan "
+        f"here is much better ({plan.straggler:.2f})"
+    )
 
 
 def hot_reason(plan: KeyPlan, weighed: Weighed | None = None, *, named: bool = False) -> str:

@@ -1,39 +1,24 @@
 """Join plans: every pair of rows meets once, copies are only made where the rules allow it, prices decide."""
 
-import re
 from collections import Counter
 from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from skewkit.plan.join.price import Widths, makes_many_pairs, native_price, salt_price, whole_price
 
-from skewkit.hashing.spark import xxhash64
-from skewkit.options import Settings
-from skewkit.plan.choice import JoinOptions, choose_join
 from skewkit.plan.join import join_plan as joinplan
 from skewkit.plan.join.adaptive import adaptive_note
 from skewkit.plan.join.join_plan import JoinPlan, join_plan
-from skewkit.plan.join.kinds import KEPT, SIDES, JoinRules, opposite
+from skewkit.plan.join.kinds import KINDS, JoinRules
 from skewkit.plan.join.matrix import along, cells_of, shape_of, work
-from skewkit.plan.profile.heavy_key import HeavyKey
-from skewkit.plan.profile.key_profile import KeyProfile, named_heavy
+from skewkit.plan.join.pair import SIDES, Pair, opposite
+from skewkit.plan.profile.key_profile import named_heavy
 from skewkit.plan.profile.sample_bounds import bounds, surely_unlisted
+from tests.joinprofiles import profile_of
 
 AGAIN = st.sampled_from([(), ("left",), ("right",), SIDES])
-RULES = st.builds(JoinRules, st.sampled_from(sorted(KEPT)), st.booleans(), AGAIN)
-
-
-def profile_of(heavy: dict[int, float], tail: float = 1000.0, nulls: float = 0.0) -> KeyProfile:
-    """Return an exact profile with these heavy integer keys and an even tail."""
-    keys = tuple(
-        HeavyKey((k,), w, w, w, xxhash64([k], ["int"])) for k, w in sorted(heavy.items(), key=lambda kw: -kw[1])
-    )
-    rows = sum(heavy.values()) + tail + nulls
-    return KeyProfile(
-        ("k",), ("int",), rows, nulls, keys, (), (tail / 64,) * 64, (1,) * 64, 0.0001, unlisted=tail / 1000
-    )
+RULES = st.builds(JoinRules, st.sampled_from(sorted(KINDS)), st.booleans(), AGAIN)
 
 
 profiles = st.builds(
@@ -46,14 +31,14 @@ profiles = st.builds(
 
 def sides_meet(plan: JoinPlan) -> None:
     for matrix in plan.matrices:
-        for side in (matrix.left, matrix.right):
+        for side in matrix.slices:
             assert sum(slice_.share for slice_ in side) == pytest.approx(1.0)
         if matrix.answered:
             continue
-        for a in matrix.left:
-            for b in matrix.right:
+        for a in matrix.slices.left:
+            for b in matrix.slices.right:
                 assert len(set(a.targets) & set(b.targets)) == 1
-        for slices in (matrix.left, matrix.right):
+        for slices in matrix.slices:
             assert all(len(set(slice_.targets)) == len(slice_.targets) for slice_ in slices)
 
 
@@ -63,7 +48,9 @@ def test_every_pair_of_rows_meets_in_one_partition(left, right, partitions, rule
     plan = join_plan(left, right, partitions, rules)
     sides_meet(plan)
     for matrix in plan.matrices:
-        copied = {side for side, other in (("left", matrix.right), ("right", matrix.left)) if len(other) > 1}
+        copied = {
+            side for side, other in (("left", matrix.slices.right), ("right", matrix.slices.left)) if len(other) > 1
+        }
         if matrix.answered:
             assert rules.answers
             continue
@@ -84,7 +71,7 @@ def test_the_routes_of_a_side_are_its_stripes(left, right, partitions, rules):
     for side in SIDES:
         route, lists = plan.route(side)
         for heavy, matrix in zip(route.heavy, plan.matrices, strict=True):
-            slices = matrix.left if side == "left" else matrix.right
+            slices = matrix.slices.of(side)
             assert [(lists[number], share) for number, share in heavy.parts] == [(s.targets, s.share) for s in slices]
 
 
@@ -126,10 +113,12 @@ def test_rules(case, expected):
 def test_the_larger_side_of_a_key_is_split_where_the_join_allows_it():
     left, right = profile_of({1: 5000.0, 2: 50.0}), profile_of({2: 6000.0})
     shapes = {h.key[0]: matrix.shape for h, matrix in zip(*_grids(left, right, "inner"), strict=True)}
-    assert shapes[1][0] > 1 == shapes[1][1]
-    assert shapes[2][1] > 1 == shapes[2][0]
+    assert shapes[1].left > 1 == shapes[1].right
+    assert shapes[2].right > 1 == shapes[2].left
     plan = join_plan(left, right, 8, JoinRules("left", residual=True))
-    assert all(len(matrix.right) == 1 for matrix in plan.matrices), "a kept side's rows are not copied under a residual"
+    assert all(len(matrix.slices.right) == 1 for matrix in plan.matrices), (
+        "a kept side's rows are not copied under a residual"
+    )
 
 
 def _grids(left, right, how):
@@ -152,7 +141,7 @@ def test_copied_keys_without_a_number_stay_whole(monkeypatch):
     plan = join_plan(left, right, 8, rules)
     sides_meet(plan)
     assert plan.matrices[0].checked
-    assert {(matrix.checked, matrix.shape) for matrix in plan.matrices[1:]} == {(False, (1, 1))}
+    assert {(matrix.checked, matrix.shape) for matrix in plan.matrices[1:]} == {(False, Pair(1, 1))}
 
 
 def test_both_sides_hot_make_a_grid_that_copies_less():
@@ -174,13 +163,13 @@ def test_a_grid_has_more_stripes_along_the_side_that_has_more_rows():
 def test_cells_and_stripes():
     left, right = cells_of(3, 2, tuple(range(6)))
     assert Counter(t for s in left for t in s.targets) == Counter(t for s in right for t in s.targets)
-    split, copied = along(((2, 0.5), (4, 0.5)))
+    split, copied = along("left", ((2, 0.5), (4, 0.5)))
     assert copied[0].targets == tuple(s.targets[0] for s in split)
 
 
 def test_named_keys_are_split_along_a_side_whose_counterpart_may_be_copied():
     named = named_heavy(["k"], ["int"], [(5,), (6,)])
-    for how in KEPT:
+    for how in KINDS:
         plan = join_plan(named, None, 8, JoinRules(how), scheme="w_choices")
         split = "right" if how == "right" else "left"
         assert {tuple(n > 1 for n in matrix.shape) for matrix in plan.matrices} == {(split == "left", split == "right")}
@@ -189,12 +178,12 @@ def test_named_keys_are_split_along_a_side_whose_counterpart_may_be_copied():
 
 def test_named_keys_are_split_on_the_side_where_they_are_hot():
     named = named_heavy(["k"], ["int"], [(5,)])
-    for how in KEPT:
+    for how in KINDS:
         for hot in SIDES:
             (matrix,) = join_plan(named, None, 8, JoinRules(how), scheme="w_choices", hot=hot).matrices
-            assert len(matrix.left if hot == "left" or matrix.answered else matrix.right) == 8, (how, hot)
+            assert len(matrix.slices.of("left" if hot == "left" or matrix.answered else "right")) == 8, (how, hot)
     (matrix,) = join_plan(named, None, 8, JoinRules("left", residual=True), scheme="w_choices", hot="right").matrices
-    assert matrix.shape == (8, 1)
+    assert matrix.shape == Pair(8, 1)
 
 
 def test_a_named_key_is_broadcast_however_few_rows_it_seems_to_have():
@@ -211,94 +200,13 @@ def test_a_semi_join_is_answered_by_the_look_up_where_copies_would_be_more_than_
     assert not matrix.answered
 
 
-def test_few_rows_that_make_many_pairs_are_worth_another_plan():
-    both = profile_of({0: 9_500.0}, 9_500.0), profile_of({0: 9_500.0}, 9_500.0)
-    plan = join_plan(*both, 32, JoinRules("full"))
-    options = JoinOptions(Widths(16.0, 16.0), False, None)
-    assert choose_join(plan, both, Settings(min_rows=100_000), options)[0] == "salt"
-    once = both[0], profile_of({0: 1.0}, 9_500.0)
-    chosen, reason, _ = choose_join(join_plan(*once, 32, JoinRules("full")), once, Settings(min_rows=100_000), options)
-    assert chosen == "native"
-    assert "too few" in reason
-
-
-def test_a_broadcast_of_wide_rows_keeps_to_its_budget():
-    left, right = profile_of({1: 1e6}, 1e6), profile_of({1: 5e4}, 1e5)
-    options = JoinOptions(Widths(), True, None, memory=Widths(right=1e5))
-    plan = join_plan(left, right, 32, JoinRules("inner"))
-    assert "67,108,864 bytes" in choose_join(plan, (left, right), Settings(), options)[1]
-
-
-OPTIONS = JoinOptions(Widths(), hashed=True, no_broadcast=None)
-CHOICES = {
-    "native": (profile_of({}, 1e6), profile_of({}, 1e5), OPTIONS),
-    "broadcast_head": (profile_of({1: 1e6}, 1e6), profile_of({1: 1.0}, 1e5), OPTIONS),
-    "salt": (profile_of({1: 1e6}, 1e6), profile_of({1: 1.0}, 1e5), JoinOptions(Widths(), True, "a reason")),
-}
-PRICED = {
-    "native": (
-        "full",
-        profile_of({1: 5e5}, 1e7),
-        profile_of({1: 1.0}, 1e6),
-        JoinOptions(Widths(), False, None, costly={"left": 2.0}),
-    ),
-    "broadcast_head": ("left", profile_of({1: 1e6}, 1e6), profile_of({1: 1.0}, 1e5), OPTIONS),
-    "salt": ("inner", profile_of({1: 1e6}, 1e6), profile_of({1: 5e5}, 1e6), OPTIONS),
-}
-
-
-@pytest.mark.parametrize("expected", CHOICES)
-def test_auto_takes_the_cheapest(expected):
-    left, right, options = CHOICES[expected]
-    plan = join_plan(left, right, 32, JoinRules("inner"))
-    chosen, reason, _ = choose_join(plan, (left, right), Settings(), options)
-    assert chosen == expected, reason
-
-
-@pytest.mark.parametrize("expected", PRICED)
-def test_auto_takes_the_cheapest_by_price(expected):
-    """Each strategy has the least price somewhere: a look-up may be dear, and hot rows of both sides no broadcast."""
-    how, left, right, options = PRICED[expected]
-    chosen, reason, _ = choose_join(join_plan(left, right, 32, JoinRules(how)), (left, right), Settings(), options)
-    prices = dict(re.findall(r"(native|salt|broadcast_head) (\d+\.\d+)", reason.partition("price: ")[2]))
-    assert chosen == expected == min(prices, key=lambda name: float(prices[name])), reason
-    assert {"native", "salt"} <= set(prices)
-
-
 def test_a_hot_key_of_which_nobody_can_number_the_group_is_not_answered(monkeypatch):
     """A key's group, an int, is its place among the heavy keys times the partitions."""
     monkeypatch.setattr(joinplan, "INTS", 64)
     named = named_heavy(["k"], ["int"], [(k,) for k in range(10)])
     plan = join_plan(named, None, 16, JoinRules("semi"), scheme="w_choices", hot="right")
     assert [matrix.answered for matrix in plan.matrices] == [True] * 4 + [False] * 6
-    assert {matrix.shape for matrix in plan.matrices[4:]} == {(1, 1)}
-
-
-def test_a_look_up_on_what_comes_out_of_a_shuffle_is_not_cheap():
-    left, right = profile_of({1: 1e6}, 1e6), profile_of({1: 1.0}, 1e6)
-    plan = join_plan(left, right, 32, JoinRules("full"))
-    assert plan.looked_up == ("left",)
-    cheap = salt_price(plan, Widths(), hashed=False)
-    dear = salt_price(plan, Widths(), hashed=False, costly={"left": 1.0})
-    assert dear.total - cheap.total == pytest.approx(0.85 * left.rows)
-    assert salt_price(plan, Widths(), hashed=False, costly={"right": 1.0}) == cheap
-
-
-def test_hot_keys_that_make_many_pairs_are_not_broadcast():
-    """A broadcast joins them where they lie, which may be one file; few pairs do no harm there."""
-    for rows, expected in ((30.0, "broadcast_head"), (40.0, "salt")):
-        both = profile_of({1: 1e6}, 1e6), profile_of({1: rows}, 1e6)
-        chosen, reason, _ = choose_join(join_plan(*both, 32, JoinRules("inner")), both, Settings(), OPTIONS)
-        assert chosen == expected, reason
-        assert ("their pairs are many" in reason) == (expected == "salt")
-
-
-def test_many_pairs_are_told_by_key():
-    left, right = profile_of({1: 1e6}, 1e6), profile_of({3: 1e5}, 1e6)
-    plan = join_plan(left, right, 32, JoinRules("inner"))
-    assert not makes_many_pairs(plan), "either key meets one row"
-    assert makes_many_pairs(plan, (1.0, 50.0)), "or more, where keys that are not listed have more"
-    assert not makes_many_pairs(join_plan(left, left, 32, JoinRules("semi")), (50.0, 50.0))
+    assert {matrix.shape for matrix in plan.matrices[4:]} == {Pair(1, 1)}
 
 
 @pytest.mark.parametrize("seen", [2, 3, 400])
@@ -310,34 +218,6 @@ def test_a_sample_tells_how_many_rows_a_key_surely_has(seen):
     assert low == pytest.approx(bounds(seen, 0.02)[0], rel=0.02, abs=1)
     assert (low > 33) == (seen == 400)
     assert surely_unlisted(replace(profile, sampled=False)) == profile.unlisted
-
-
-def test_bytes_count_in_the_price():
-    """The look-up reads keys: it is dear beside narrow rows, and cheap beside wide ones."""
-    both = profile_of({1: 1e5}, 1e6), profile_of({1: 1.0}, 1e6)
-    plan = join_plan(*both, 32, JoinRules("full"))
-    for width, expected in ((16, "native"), (400, "salt")):
-        options = JoinOptions(Widths(16, width), False, None, costly={"left": 2.0})
-        chosen, reason, _ = choose_join(plan, both, Settings(), options)
-        assert chosen == expected, reason
-
-
-def test_a_side_that_need_not_be_shuffled_makes_plain_spark_cheaper():
-    plan = join_plan(profile_of({1: 3e5}, 1e7), profile_of({1: 1.0}, 1e6), 32, JoinRules("full"))
-    dear, cheap = native_price(plan, Widths()), native_price(plan, Widths(), ("left",))
-    assert dear.total - cheap.total == pytest.approx(0.3 * 1.16 * plan.left.rows)
-    assert cheap.longest / cheap.total == pytest.approx(dear.longest / dear.total)
-
-
-def test_a_broadcast_keeps_to_its_budget():
-    left, right = profile_of({1: 1e6}, 1e6), profile_of({1: 5e4}, 1e5)
-    plan = join_plan(left, right, 32, JoinRules("inner"))
-    for settings_, why in ((Settings(broadcast_rows=100), "too many"), (Settings(broadcast_bytes=100), "100 bytes")):
-        chosen, reason, _ = choose_join(plan, (left, right), settings_, OPTIONS)
-        assert chosen == "salt"
-        assert why in reason
-    full = join_plan(left, right, 32, JoinRules("full"))
-    assert "keeps the rows of both sides" in choose_join(full, (left, right), Settings(), OPTIONS)[1]
 
 
 PHYSICAL = """
@@ -386,30 +266,9 @@ def test_adaptive_execution_goes_by_the_threshold_of_the_session():
     assert "largest hot key" not in adaptive_note("inner", ("left",), "", 0.0, enabled=True)
 
 
-def test_a_whole_side_is_broadcast_where_few_tasks_run_at_a_time():
-    """The driver makes its table alone: little beside the work of two slots, much beside that of 64."""
-    both = profile_of({1: 7.6e6}, 12.4e6), profile_of({}, 3e6)
-    plan = join_plan(*both, 64, JoinRules("inner"))
-    for slots, whole in ((2, "right"), (64, None), (None, None)):
-        options = replace(OPTIONS, tables={"right": 2.6e8}, slots=slots)
-        chosen = choose_join(plan, both, Settings(), options)
-        assert (chosen.strategy, chosen.whole) == ("broadcast_head", whole), chosen.reason
-        assert ("the whole right side" in chosen.reason) == (whole is not None)
-    assert choose_join(plan, both, Settings(), replace(OPTIONS, slots=2)).whole is None
-
-
-def test_no_whole_side_is_broadcast_where_rows_would_come_out_in_one_place():
-    """Neither where the side itself is hot, nor where a row meets many: pairs come out where the other row lies."""
-    hot, cold = profile_of({1: 1e6}, 1e6), profile_of({}, 1e5)
-    for left, right in ((cold, hot), (hot, profile_of({1: 40.0}, 1e5))):
-        plan = join_plan(left, right, 32, JoinRules("left"))
-        options = replace(OPTIONS, tables={"right": 1e6}, slots=2)
-        assert choose_join(plan, (left, right), Settings(), options).whole is None
-
-
 def test_which_sides_may_be_broadcast_as_a_whole():
     left, right = profile_of({1: 1e6}, 1e6), profile_of({}, 1e5)
-    found = {how: join_plan(left, right, 32, JoinRules(how)).broadcastable for how in KEPT}
+    found = {how: join_plan(left, right, 32, JoinRules(how)).broadcastable for how in KINDS}
     assert found == {
         "inner": ("right",),
         "left": ("right",),
@@ -420,11 +279,3 @@ def test_which_sides_may_be_broadcast_as_a_whole():
     }
     assert join_plan(right, left, 32, JoinRules("right")).broadcastable == ("left",)
     assert set(join_plan(right, right, 32, JoinRules("inner")).broadcastable) == set(SIDES)
-
-
-def test_the_price_of_a_whole_side_counts_what_the_driver_does_alone():
-    left, right = profile_of({1: 1e6}, 1e6), profile_of({}, 1e5)
-    plan = join_plan(left, right, 32, JoinRules("inner"))
-    price = whole_price(plan, "right", Widths(16, 100))
-    assert price.longest - price.total / 32 == pytest.approx(2 * right.rows)
-    assert price.total == pytest.approx(0.25 * left.rows + 0.03 * plan.output)

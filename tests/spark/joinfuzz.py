@@ -126,7 +126,7 @@ def run(spark: SparkSession, seed: int, folder: Path | None = None) -> str:
         "spark.sql.ansi.enabled": draw.choice(["true", "false"]),
         "spark.sql.session.timeZone": draw.choice(["UTC", "UTC", "America/New_York"]),
         "spark.sql.caseSensitive": draw.choice(["false"] * 5 + ["true"]),
-        "spark.skewkit.minStraggler": draw.choice(["1.5", "1.0"]),
+        "spark.skewkit.margin": draw.choice(["0.5", "-1e9"]),
         "spark.skewkit.hashJoinRows": draw.choice(["2000000", "2000000", "0"]),
         # Most of a small query is compiling it.
         "spark.sql.codegen.wholeStage": draw.choice(["false"] * 4 + ["true"]),

@@ -117,7 +117,7 @@ class Grouping:
         notes = [] if strategy == "native" else [AQE_NOTE]
         if profile is not None:
             notes += stale_note(profile, self.partitions)
-        return Choice(title, strategy, reason, profile, plan, notes=tuple(notes))
+        return Choice(title, strategy, reason, profile, plan, notes=tuple(notes), kind="groupby")
 
     def native(self, reason: str = "") -> Choice:
         """Return the choice of plain Spark, for a reason."""

@@ -9,7 +9,7 @@ from pyspark.sql import DataFrame
 from skewkit.api.join.decision import JoinDecision
 from skewkit.api.join.strategies import STRATEGIES, JoinStrategy
 from skewkit.errors import UnsupportedError
-from skewkit.plan.choice import Choice, hot_reason, small_reason
+from skewkit.plan.choice import BALANCED, Choice, hot_reason, small_reason, unbalanced_reason
 from skewkit.plan.explanation import placeholder_lines
 from skewkit.spark.explained.join_operator import top_join
 
@@ -70,6 +70,8 @@ def _cheapest(decision: JoinDecision) -> tuple[JoinStrategy, str]:
         return STRATEGIES["salt"](decision), named
     if not keys.heavy and not keys.spread:
         return native, f"no key holds {1 / (5 * keys.partitions):.2%} of the work or more: hashing is balanced"
+    if keys.straggler > BALANCED * keys.native_straggler:
+        return native, unbalanced_reason(keys)
     treated = [strategy(decision) for name, strategy in STRATEGIES.items() if name != "native"]
     missing = {each.name: why for each in treated if (why := each.impossible()) is not None}
     prices = {each.name: each.price() for each in (native, *treated) if each.name not in missing}

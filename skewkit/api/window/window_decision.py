@@ -57,7 +57,7 @@ class Windowing:
 
     def choice(self, strategy: str, reason: str, profile: KeyProfile | None = None) -> Choice:
         """Return how the window is computed, for `explain`."""
-        return Choice(f"{self.title}, {self.partitions} partitions", strategy, reason, profile)
+        return Choice(f"{self.title}, {self.partitions} partitions", strategy, reason, profile, kind="window")
 
     def splits(self, functions: dict[str, Column]) -> list[tuple[Function, WindowSplit | None]] | str:
         """Return every function with how it splits, or the reason why the call is native."""

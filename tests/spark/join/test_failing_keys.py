@@ -90,7 +90,7 @@ def test_who_cancels_the_profile_s_job_wants_no_other_job(spark):
             time.sleep(0.05)
         spark.sparkContext.cancelAllJobs()
 
-    with conf(spark, "spark.skewkit.minRows", "1000"):
+    with conf(spark, "spark.skewkit.margin", "-1e9"):
         thread = threading.Thread(target=cancel)
         thread.start()
         with pytest.raises(Exception, match=r"(?i)cancelled"):

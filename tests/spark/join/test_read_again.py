@@ -140,7 +140,7 @@ def test_a_key_that_python_makes_is_not_broadcast_in_two_readings(spark):
 
     pick = F.udf(lambda i: random.randrange(4), "int")
     facts, dims = spark.range(60_000).toDF("id"), spark.range(4).selectExpr("int(id) AS d")
-    with conf(spark, "spark.skewkit.minRows", "1000"), conf(spark, "spark.sql.autoBroadcastJoinThreshold", "-1"):
+    with conf(spark, "spark.skewkit.margin", "-1e9"), conf(spark, "spark.sql.autoBroadcastJoinThreshold", "-1"):
         joined = skew_join(facts, dims, pick("id") == F.col("d"), "left", partitions=8)
         assert "no broadcast of the hot keys, because the left side is computed by Python" in explain(joined)
         assert joined.count() == 60_000
@@ -177,7 +177,7 @@ def test_texts_of_which_other_rows_are_malformed_when_other_columns_are_read(spa
     spark.createDataFrame([(line,) for line in lines], "value string").coalesce(1).write.text(path)
     right = spark.read.csv(path, schema="k bigint, w int", mode="DROPMALFORMED")
     left = spark.range(5).selectExpr("id AS k", "id AS v")
-    with conf(spark, "spark.skewkit.minRows", "1000"):
+    with conf(spark, "spark.skewkit.margin", "-1e9"):
         joined = skew_join(left, right, "k", how, partitions=4)
     assert_same_rows(joined, left.join(right, "k", how))
     expected = {"left": "native", "full": "native", "semi": "salt", "anti": "salt"}.get(how)
@@ -185,7 +185,7 @@ def test_texts_of_which_other_rows_are_malformed_when_other_columns_are_read(spa
     if expected == "native":
         assert "the right side's hot keys stay whole: it is parsed from texts" in explain(joined)
     hot, cold = spark.range(9_000).selectExpr("id % 3 AS k", "id AS v"), right.where("k > 0")
-    with conf(spark, "spark.skewkit.minRows", "1000"):
+    with conf(spark, "spark.skewkit.margin", "-1e9"):
         assert "stay whole" not in explain(skew_join(hot, cold, "k", how, partitions=4))
 
 
@@ -195,7 +195,7 @@ def test_files_of_which_more_are_corrupt_when_other_columns_are_read(spark, tmp_
     spark.range(6_000).selectExpr("0L AS k", "'x' AS w").write.parquet(str(tmp_path / "a"))
     spark.range(1, 90).selectExpr("id AS k", "int(id) AS w").write.parquet(str(tmp_path / "b"))
     left = spark.range(5).selectExpr("id AS k", "id AS v")
-    with conf(spark, "spark.skewkit.minRows", "1000"), conf(spark, "spark.sql.files.ignoreCorruptFiles", "true"):
+    with conf(spark, "spark.skewkit.margin", "-1e9"), conf(spark, "spark.sql.files.ignoreCorruptFiles", "true"):
         right = spark.read.schema("k bigint, w int").parquet(str(tmp_path / "a"), str(tmp_path / "b"))
         joined = skew_join(left, right, "k", how, partitions=4)
         assert_same_rows(joined, left.join(right, "k", how))

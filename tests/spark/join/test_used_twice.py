@@ -49,7 +49,7 @@ def test_joins(left, right, strategy, how, by):
 def test_a_join_of_a_join_is_treated(spark, left, right, how):
     """What fails while it is profiled would be left to plain Spark, and nobody would see it."""
     others = spark.range(0, 300, 1, 2).selectExpr("if(id < 200, 7, id) AS v", "id * 2 AS t")
-    with conf(spark, "spark.skewkit.minRows", "1"), conf(spark, "spark.sql.autoBroadcastJoinThreshold", "-1"):
+    with conf(spark, "spark.skewkit.margin", "-1e9"), conf(spark, "spark.sql.autoBroadcastJoinThreshold", "-1"):
         first = skewkit.skew_join(left, right, "k", how, partitions=3)
         both = skewkit.skew_join(first, others, "v", "left", partitions=3)
         assert "strategy   native" not in skewkit.explain(first) + skewkit.explain(both)
