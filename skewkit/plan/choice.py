@@ -11,7 +11,6 @@ from skewkit.plan.placement.key_plan import KeyPlan
 from skewkit.plan.profile.heavy_key import key_text
 from skewkit.plan.profile.key_profile import KeyProfile
 
-
 BALANCED = 0.8
 """A longest task that is shorter by less than a fifth is none: a sample tells its length no better."""
 

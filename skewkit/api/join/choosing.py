@@ -9,8 +9,9 @@ from pyspark.sql import DataFrame
 from skewkit.api.join.decision import JoinDecision
 from skewkit.api.join.strategies import STRATEGIES, JoinStrategy
 from skewkit.errors import UnsupportedError
-from skewkit.plan.choice import BALANCED, Choice, hot_reason, small_reason, unbalanced_reason
+from skewkit.plan.choice import BALANCED, Choice, hot_reason, native_reason, small_reason, unbalanced_reason
 from skewkit.plan.explanation import placeholder_lines
+from skewkit.plan.join.prices import makes_many_pairs
 from skewkit.spark.explained.join_operator import top_join
 
 Answer = tuple[DataFrame, Choice]
@@ -63,15 +64,17 @@ def _cheapest(decision: JoinDecision) -> tuple[JoinStrategy, str]:
         if not main.heavy and not main.null_heavy:
             return native, "no key was named as hot"
         named = hot_reason(keys, named=True)
-        split = {side for matrix in decision.plan.matrices for side, n in matrix.shape.items() if n > 1}
-        whole = [side for side in decision.sides if side.side in split and side.pre_partitioned]
-        if whole:
-            return native, f"the {whole[0].side} side is repartitioned by the key; {named}"
+        bound = decision.pre_partitioned_reason()
+        if bound is not None:
+            return native, f"{bound}; {named}"
         return STRATEGIES["salt"](decision), named
     if not keys.heavy and not keys.spread:
         return native, f"no key holds {1 / (5 * keys.partitions):.2%} of the work or more: hashing is balanced"
     if keys.straggler > BALANCED * keys.native_straggler:
         return native, unbalanced_reason(keys)
+    bound = decision.pre_partitioned_reason()
+    if bound is not None and not makes_many_pairs(decision.plan):
+        return native, f"{bound}; {native_reason(keys)}"
     treated = [strategy(decision) for name, strategy in STRATEGIES.items() if name != "native"]
     missing = {each.name: why for each in treated if (why := each.impossible()) is not None}
     prices = {each.name: each.price() for each in (native, *treated) if each.name not in missing}
@@ -93,14 +96,13 @@ def _choice(decision: JoinDecision, strategy: JoinStrategy, reason: str) -> Choi
         lines += ("  residual   the rest of the condition is compared with each pair of rows, as plain Spark does",)
     if not native:
         lines += placeholder_lines(decision.plan.keys)
-    pre_partitioned = decision.pre_partitioned_notes()
     return Choice(
         decision.request.title,
         strategy.name,
         reason,
         shown.left,
         decision.plan.keys,
-        (*strategy.notes(), *pre_partitioned, *decision.notes()),
+        (*strategy.notes(), *decision.notes()),
         shown.right,
         "join",
         lines,

@@ -201,14 +201,15 @@ class JoinDecision:
             notes.append(f"the {side} side's hot keys stay whole: {why}")
         return notes
 
-    def pre_partitioned_notes(self) -> list[str]:
-        """Return the sides whose hot rows are in one task before they can be spread, as the user repartitioned them."""
-        return [
+    def pre_partitioned_reason(self) -> str | None:
+        """Return why hot rows cannot be spread, as the user repartitioned their side by the key, or None."""
+        side = next((side for side in self.hot_sides if self.sides.of(side).pre_partitioned), None)
+        if side is None:
+            return None
+        return (
             f"the {side} side is repartitioned by the key, so the rows of a hot key are in one task before they can be "
             "spread; leave this repartition out to have them spread"
-            for side, each in self.sides.items()
-            if side in self.hot_sides and each.pre_partitioned
-        ]
+        )
 
     def adaptive(self) -> str:
         """Return the note on what adaptive execution would do."""
