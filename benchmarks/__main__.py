@@ -5,7 +5,7 @@ from importlib import import_module
 from inspect import signature
 
 BENCHMARKS = (
-    *("join", "joinshapes", "joinbounds", "window", "groups", "aggregates"),
+    *("never_lose", "costs", "join", "joinshapes", "joinbounds", "window", "groups", "aggregates"),
     *("partitioners", "balance", "papers", "cures"),
 )
 

@@ -39,7 +39,7 @@ def test_conditions_on_one_side_alone(facts, dims, how):
 def test_keys_that_cannot_be_computed_are_left_to_spark(spark, dims):
     texts = spark.range(0, 90, 1, 3).selectExpr("id AS v", BAD)
     joined = skew_join(texts, dims, "k", "left")
-    assert "the keys could not be profiled: [CAST_INVALID_INPUT]" in explain(joined)
+    assert re.search(r"the keys could not be profiled: .*\[CAST_INVALID_INPUT\]", explain(joined))
     with pytest.raises(PySparkException, match="CAST_INVALID_INPUT"):
         joined.count()
 
