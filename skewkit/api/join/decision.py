@@ -228,7 +228,8 @@ class JoinDecision:
 
     def notes(self) -> tuple[str, ...]:
         """Return the notes of every strategy."""
-        return (*self.lost, self.adaptive(), *stale_note(self.evidence.main, self.partitions))
+        evidence = self.evidence
+        return (*self.lost, self.adaptive(), *evidence.notes, *stale_note(evidence.main, self.partitions))
 
     @property
     def shown(self) -> Pair[KeyProfile | None]:

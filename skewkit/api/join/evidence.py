@@ -9,9 +9,9 @@ from skewkit.api.join.request import JoinRequest
 from skewkit.api.join.sides import TIMES_TOO_LOW, JoinSide
 from skewkit.plan.join.pair import Pair
 from skewkit.plan.profile.key_profile import KeyProfile, every_key_once
+from skewkit.plan.profile.sampled_profile import bucket_count
 from skewkit.spark.join.join_keys import JoinKeys
 from skewkit.spark.sampling.ask import Question, ask
-from skewkit.spark.sampling.profiling import bucket_count
 
 
 @dataclass(frozen=True)
@@ -25,6 +25,7 @@ class Evidence:
     profiles: Pair[KeyProfile | None]
     one_task: Pair[Mapping[int, float]]
     asked: bool
+    notes: tuple[str, ...] = ()
 
     @property
     def main(self) -> KeyProfile:
@@ -52,9 +53,8 @@ def evidence_of(request: JoinRequest, sides: Pair[JoinSide], keys: JoinKeys) -> 
         return Evidence(given, Pair({}, {}), asked=False)
     questions = [Question(side.facts, side.keys, keys.unmatched(side.keys)) for side in wanted]
     why = f"skew_join on {', '.join(sides.left.keys.names)}"
-    answers = dict(
-        zip((s.side for s in wanted), ask(questions, request.partitions, request.settings, why=why), strict=True)
-    )
+    found = ask(questions, request.partitions, request.settings, why=why)
+    answers = {side.side: answer for side, answer in zip(wanted, found, strict=True)}
 
     def profile(side: JoinSide) -> KeyProfile | None:
         if side.side in answers:
@@ -62,7 +62,8 @@ def evidence_of(request: JoinRequest, sides: Pair[JoinSide], keys: JoinKeys) -> 
         return side.given if given.left is not None else _once(side, request.partitions)
 
     one_task = sides.map(lambda side: answers[side.side].one_task if side.side in answers else {})
-    return Evidence(sides.map(profile), one_task, asked=True)
+    notes = tuple(note for answer in found for note in answer.notes)
+    return Evidence(sides.map(profile), one_task, asked=True, notes=notes)
 
 
 def _once(side: JoinSide, partitions: int) -> KeyProfile:

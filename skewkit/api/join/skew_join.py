@@ -19,6 +19,7 @@ from skewkit.plan.choice import Choice
 from skewkit.plan.join.pair import SIDES, Pair
 from skewkit.plan.profile.key_profile import KeyProfile
 from skewkit.spark.explained.plan_facts import PlanFacts
+from skewkit.spark.session.jobs import counted
 from skewkit.spark.session.remembered import remember
 
 
@@ -92,7 +93,9 @@ def skew_join(
     profiles = Pair(left_profile, right_profile)
     names = ("auto", *STRATEGIES)
     request = join_request(Pair(left, right), on, how, strategy, names, partitions, heavy, profiles)
-    return remember(*_answered(request))
+    with counted() as used:
+        frame, choice = _answered(request)
+    return remember(frame, choice, used)
 
 
 def _answered(request: JoinRequest) -> Answer:

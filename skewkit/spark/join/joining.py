@@ -26,6 +26,7 @@ from skewkit.spark.routing.route import (
 )
 from skewkit.spark.routing.salting import Salting
 from skewkit.spark.session.compat import place
+from skewkit.spark.session.jobs import described
 
 
 def salted(facts: Pair[PlanFacts], keys: JoinKeys, plan: JoinPlan, *, shuffle_hash: bool) -> DataFrame:
@@ -100,7 +101,8 @@ def rows_of(df: DataFrame, keys: Keys, head: Head, most: int) -> int:
     """Return how many rows a frame has of the keys of a head, counted up to `most`, in one job."""
     names = Names(df)
     found = with_heavy_index(df, keys, head.keys, names)
-    return found.where(F.col(names("heavy")) >= 0).limit(most).count()
+    with described(df.sparkSession, f"skewkit: hot rows to broadcast for skew_join on {', '.join(keys.names)}"):
+        return found.where(F.col(names("heavy")) >= 0).limit(most).count()
 
 
 def _hinted(left: DataFrame, right: DataFrame, plan: JoinPlan) -> tuple[DataFrame, DataFrame]:

@@ -11,18 +11,20 @@ from skewkit.errors import ArgumentError
 from skewkit.logs import LOG
 from skewkit.plan.choice import Choice
 from skewkit.plan.decision import Decision
+from skewkit.spark.session.jobs import Used
 
 _CHOICES: weakref.WeakKeyDictionary[DataFrame, Choice] = weakref.WeakKeyDictionary()
 _DECISIONS: deque[Decision] = deque(maxlen=1000)
 
 
-def remember(frame: DataFrame, choice: Choice, seconds: float = 0.0, jobs: int = 0) -> DataFrame:
+def remember(frame: DataFrame, choice: Choice, used: Used | None = None) -> DataFrame:
     """Attach a choice to a frame, list it among the decisions, and return the frame.
 
-    `seconds` and `jobs` are what it took to decide.
+    `used` is what it took to decide.
     """
     _CHOICES[frame] = choice
-    _DECISIONS.append(Decision(choice, seconds, jobs))
+    used = used or Used()
+    _DECISIONS.append(Decision(choice, used.seconds, used.jobs))
     LOG.info("%s: %s (%s)", choice.operator, choice.strategy, choice.reason)
     return frame
 
