@@ -93,14 +93,14 @@ def test_bytes_count():
 def test_rows_of_a_hot_key_that_are_in_one_task_already_cannot_be_spread():
     left, right = profile_of({1: 8e6}, 4e6), profile_of({1: 1.0}, 1e6)
     free, bound = (prices(left, right, "full", 64, pre_partitioned=sides)["salt"] for sides in ((), ("left",)))
-    assert bound > free + 5.0
+    assert bound > free + 3.0
 
 
 def test_a_side_that_need_not_be_shuffled_makes_plain_spark_cheaper():
     plan = join_plan(profile_of({1: 3e5}, 1e7), profile_of({1: 1.0}, 1e6), 32, JoinRules("full"))
     dear, cheap = native_stages(plan, NARROW), native_stages(plan, NARROW, ("left",))
     assert cheap[0].total < 0.2 * dear[0].total
-    assert cheap[1] == dear[1]
+    assert cheap[1].total < dear[1].total
 
 
 def test_rows_that_come_out_count():

@@ -27,8 +27,10 @@ class Step:
 
 READ = Step(4.0e-7)
 """Reading a row once more, and a filter of it."""
-SHUFFLED = Step(8.0e-7, 6e-9)
-"""A row's way to another task: written, fetched, read."""
+WRITTEN = Step(4.0e-7, 3e-9)
+"""A row written to a shuffle, by the task that has read it."""
+FETCHED = Step(4.0e-7, 3e-9)
+"""A row fetched and read behind a shuffle, by the task of its partition."""
 SORTED = Step(1.0e-7, 1e-9)
 """Sorting by one long key."""
 MERGED = Step(5.0e-8)
@@ -45,7 +47,7 @@ SENT = Step(1.0e-6, 5e-9)
 """A row of a broadcast: brought to the driver, hashed there, sent to the executors, while nobody else works."""
 WINDOWED = Step(6.0e-7, 7e-9)
 """A row in a window function of an ordered partition, its second sort key included."""
-COLLECTED = Step(1.5e-6)
+COLLECTED = Step(1.0e-6)
 """A row in an aggregate whose state grows with the rows, such as `collect_set`."""
 ARROW = Step(3.0e-7, 2.5e-8)
 """A row's way to a Python worker and back."""

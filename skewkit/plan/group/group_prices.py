@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from skewkit.plan.cost.costs import ARROW, CALLED, COLLECTED, PLANNED, PYTHON, ROUTED, SHUFFLED, STAGE, Step
+from skewkit.plan.cost.costs import ARROW, CALLED, COLLECTED, FETCHED, PLANNED, PYTHON, ROUTED, STAGE, WRITTEN, Step
 from skewkit.plan.cost.terms import Stage
 from skewkit.plan.placement.key_plan import KeyPlan
 
@@ -33,14 +33,14 @@ def function_work(seconds_per_row: float | None = None) -> GroupWork:
 
 def native_group_stages(work: GroupWork, rows: float, width: float, share: float) -> list[Stage]:
     """Return plain Spark's stages: a shuffle by the key, then whole groups; `share` is the part of the longest task."""
-    total = work.step.of(rows, width)
-    return [Stage(SHUFFLED.of(rows, width)), Stage(total, total * share, STAGE + work.fixed, rows * width * share)]
+    total = FETCHED.of(rows, width) + work.step.of(rows, width)
+    return [Stage(WRITTEN.of(rows, width)), Stage(total, total * share, STAGE + work.fixed, rows * width * share)]
 
 
 def parted_group_stages(work: GroupWork, plan: KeyPlan, rows: float, width: float) -> list[Stage]:
     """Return the stages with hot groups in parts on the partitions of the plan, and a merge of the parts."""
     share = plan.straggler / plan.partitions
-    total = work.step.of(rows, width)
-    moved = Stage(ROUTED.of(rows) + SHUFFLED.of(rows, width), fixed=PLANNED)
+    total = FETCHED.of(rows, width) + work.step.of(rows, width)
+    moved = Stage(ROUTED.of(rows) + WRITTEN.of(rows, width), fixed=PLANNED)
     parts = Stage(total, total * share, STAGE + work.fixed, rows * width * share)
     return [moved, parts, Stage(0.0, fixed=STAGE + work.fixed)]

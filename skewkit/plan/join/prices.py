@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping
 
 from skewkit.plan.cost.costs import (
     BUILT,
+    FETCHED,
     MERGED,
     PLANNED,
     PROBED,
@@ -13,9 +14,9 @@ from skewkit.plan.cost.costs import (
     RETURNED,
     ROUTED,
     SENT,
-    SHUFFLED,
     SORTED,
     STAGE,
+    WRITTEN,
     Step,
 )
 from skewkit.plan.cost.terms import Stage
@@ -38,20 +39,24 @@ def table_bytes(rows: float, width: float) -> float:
 
 def joined_work(rows: Pair[float], widths: Pair[float], returned_rows: float) -> float:
     """Return the seconds of a shuffle and a sort-merge join of so many rows, of which so many come out."""
-    steps = (rows_of_all(step, rows, widths) for step in (SHUFFLED, SORTED, MERGED))
+    steps = (rows_of_all(step, rows, widths) for step in (WRITTEN, FETCHED, SORTED, MERGED))
     return sum(steps) + RETURNED.of(returned_rows, widths.left + widths.right)
 
 
 def native_stages(plan: JoinPlan, widths: Pair[float], unshuffled: Collection[Side] = ()) -> list[Stage]:
     """Return plain Spark's stages: a shuffle by the key, but of sides that are `unshuffled`, and a sort-merge join."""
-    moved = sum(SHUFFLED.of(rows, widths.of(side)) for side, rows in plan.rows.items() if side not in unshuffled)
-    return [Stage(moved), joined_stage(plan, plan.rows, widths, plan.keys.native_straggler)]
+    moved = Pair(*(0.0 if side in unshuffled else rows for side, rows in plan.rows.items()))
+    joined = joined_stage(plan, plan.rows, moved, widths, plan.keys.native_straggler)
+    return [Stage(rows_of_all(WRITTEN, moved, widths)), joined]
 
 
-def joined_stage(plan: JoinPlan, rows: Pair[float], widths: Pair[float], straggler: float) -> Stage:
-    """Return the stage of a sort-merge join whose longest task has `straggler` times the mean."""
-    merged = MERGED.of(rows.left + rows.right)
-    total = rows_of_all(SORTED, rows, widths) + merged + returned(plan, widths)
+def joined_stage(plan: JoinPlan, rows: Pair[float], moved: Pair[float], widths: Pair[float], straggler: float) -> Stage:
+    """Return the stage of a sort-merge join whose longest task has `straggler` times the mean.
+
+    `moved` are the rows that come from a shuffle made for it.
+    """
+    fetched, merged = rows_of_all(FETCHED, moved, widths), MERGED.of(rows.left + rows.right)
+    total = fetched + rows_of_all(SORTED, rows, widths) + merged + returned(plan, widths)
     share = straggler / plan.keys.partitions
     held = share * (rows.left * widths.left + rows.right * widths.right)
     return Stage(total, total * share, STAGE, held)
@@ -74,16 +79,16 @@ def salt_stages(
     copied = (sum(m.rows.of(side) * m.replicas.of(side) for m in plan.matrices) for side in SIDES)
     rows = Pair(*(own + again for own, again in zip(plan.rows, copied, strict=True)))
     again = sum(
-        (costly[side] * SHUFFLED.of(plan.rows.of(side), widths.of(side)) if side in costly else 0.0)
+        (costly[side] * (WRITTEN.row + FETCHED.row) * plan.rows.of(side) if side in costly else 0.0)
         + READ.of(plan.rows.of(side))
         for side in plan.looked_up
     )
-    whole = Step(ROUTED.row + SHUFFLED.row, SHUFFLED.byte)
+    whole = Step(ROUTED.row + WRITTEN.row, WRITTEN.byte)
     one = max((whole.of(m.rows.of(s), widths.of(s)) for s in pre_partitioned for m in plan.matrices), default=0.0)
-    moved = Stage(ROUTED.of(rows.left + rows.right) + rows_of_all(SHUFFLED, rows, widths), one, PLANNED)
+    moved = Stage(ROUTED.of(rows.left + rows.right) + rows_of_all(WRITTEN, rows, widths), one, PLANNED)
     looked_up = [Stage(again, fixed=STAGE)] if plan.looked_up else []
     if not hashed:
-        return [*looked_up, moved, joined_stage(plan, rows, widths, plan.keys.straggler)]
+        return [*looked_up, moved, joined_stage(plan, rows, rows, widths, plan.keys.straggler)]
     total = _hash_joined(plan, rows, widths)
     return [*looked_up, moved, Stage(total, total * plan.keys.straggler / plan.keys.partitions, STAGE)]
 
@@ -97,7 +102,7 @@ def broadcast_head_stages(plan: JoinPlan, head: Head, widths: Pair[float], *, ha
     read = rows_of_all(READ, plan.rows, widths)
     sent = SENT.of(head.rows, widths.of(opposite(head.side)))
     probed = PROBED.of(hot) + returned(plan, widths)
-    moved = Stage(rows_of_all(SHUFFLED, cold, widths))
+    moved = Stage(rows_of_all(WRITTEN, cold, widths))
     joined = Stage(_hash_joined(plan, cold, widths) - returned(plan, widths)) if hashed else _sorted(cold, widths)
     return [Stage(read + probed, fixed=PLANNED + STAGE + sent), moved, joined]
 
@@ -123,12 +128,14 @@ def rows_of_all(step: Step, rows: Pair[float], widths: Pair[float]) -> float:
 
 
 def _sorted(rows: Pair[float], widths: Pair[float]) -> Stage:
-    return Stage(rows_of_all(SORTED, rows, widths) + MERGED.of(rows.left + rows.right))
+    fetched = rows_of_all(FETCHED, rows, widths)
+    return Stage(fetched + rows_of_all(SORTED, rows, widths) + MERGED.of(rows.left + rows.right))
 
 
 def _hash_joined(plan: JoinPlan, rows: Pair[float], widths: Pair[float]) -> float:
+    fetched = rows_of_all(FETCHED, rows, widths)
     built = BUILT.of(rows.of(plan.build), widths.of(plan.build))
-    return built + PROBED.of(rows.of(opposite(plan.build))) + returned(plan, widths)
+    return fetched + built + PROBED.of(rows.of(opposite(plan.build))) + returned(plan, widths)
 
 
 def makes_many_pairs(plan: JoinPlan) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from skewkit.plan.cost.costs import PLANNED, READ, ROUTED, SHUFFLED, STAGE, WINDOWED
+from skewkit.plan.cost.costs import FETCHED, PLANNED, READ, ROUTED, STAGE, WINDOWED, WRITTEN
 from skewkit.plan.cost.terms import Stage
 from skewkit.plan.placement.key_plan import KeyPlan
 
@@ -14,16 +14,16 @@ def native_window_stages(rows: float, width: float, share: float) -> list[Stage]
     """Return plain Spark's stages: a shuffle by the key, then a sort and the functions; `share` is the longest task's.
 
     >>> [round(stage.longest, 2) for stage in native_window_stages(1e6, 0.0, 0.5)]
-    [0.0, 0.3]
+    [0.0, 0.5]
     """
-    total = WINDOWED.of(rows, width)
-    return [Stage(SHUFFLED.of(rows, width)), Stage(total, total * share, STAGE, rows * width * share)]
+    total = FETCHED.of(rows, width) + WINDOWED.of(rows, width)
+    return [Stage(WRITTEN.of(rows, width)), Stage(total, total * share, STAGE, rows * width * share)]
 
 
 def cut_window_stages(plan: KeyPlan, rows: float, width: float) -> list[Stage]:
     """Return the stages of a window whose hot partitions are cut: hot rows are read once more and corrected."""
     share = plan.straggler / plan.partitions
     hot = sum(heavy.weight for heavy in plan.heavy if len(heavy.parts) > 1)
-    total = WINDOWED.of(rows, width) + READ.of(hot, width) + (READ.row + WINDOWED.row) * hot
-    moved = ROUTED.of(rows) + SHUFFLED.of(rows, width)
+    total = FETCHED.of(rows, width) + WINDOWED.of(rows, width) + READ.of(hot, width) + (READ.row + WINDOWED.row) * hot
+    moved = ROUTED.of(rows) + WRITTEN.of(rows, width)
     return [Stage(moved, fixed=PLANNED), Stage(total, total * share, STAGE * (1 + _BRANCHES), rows * width * share)]
