@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from skewkit.api.profile import skew_profile
     from skewkit.api.window.skew_window import SkewWindow, skew_window
     from skewkit.attach import install, uninstall
+    from skewkit.plan.decision import Decision
     from skewkit.plan.placement.key_plan import KeyPlan
     from skewkit.plan.profile.heavy_key import HeavyKey
     from skewkit.plan.profile.key_profile import KeyProfile
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOMES = {
+    "Decision": "skewkit.plan.decision",
     "HeavyKey": "skewkit.plan.profile.heavy_key",
     "KeyPlan": "skewkit.plan.placement.key_plan",
     "KeyProfile": "skewkit.plan.profile.key_profile",
@@ -43,6 +45,7 @@ _HOMES = {
 }
 
 __all__ = [
+    "Decision",
     "HeavyKey",
     "KeyPlan",
     "KeyProfile",

@@ -7,11 +7,15 @@ from dataclasses import dataclass
 
 from skewkit.api.join.request import JoinRequest
 from skewkit.api.join.sides import TIMES_TOO_LOW, JoinSide
+from skewkit.plan.join.kinds import KINDS
 from skewkit.plan.join.pair import Pair
 from skewkit.plan.profile.key_profile import KeyProfile, every_key_once
 from skewkit.plan.profile.sampled_profile import bucket_count
 from skewkit.spark.join.join_keys import JoinKeys
 from skewkit.spark.sampling.ask import Question, ask
+
+_FINER = 8
+"""A key with an eighth of a heavy key's share on both sides may return more rows than all others together."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +55,8 @@ def evidence_of(request: JoinRequest, sides: Pair[JoinSide], keys: JoinKeys) -> 
         wanted = []
     if not wanted:
         return Evidence(given, Pair({}, {}), asked=False)
-    questions = [Question(side.facts, side.keys, keys.unmatched(side.keys)) for side in wanted]
+    finer = _FINER if KINDS[request.kind].pairs and len(wanted) > 1 else 1
+    questions = [Question(side.facts, side.keys, keys.unmatched(side.keys), finer=finer) for side in wanted]
     why = f"skew_join on {', '.join(sides.left.keys.names)}"
     found = ask(questions, request.partitions, request.settings, why=why)
     answers = {side.side: answer for side, answer in zip(wanted, found, strict=True)}

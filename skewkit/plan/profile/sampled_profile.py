@@ -40,6 +40,10 @@ class SampledRows:
     files: FilesTaken | None = None
 
 
+_SURE = 20.0
+"""Rows of a key in a sample from which on it is listed though it is not heavy: they tell its share to a half or so."""
+
+
 def bucket_count(partitions: int) -> int:
     """Return in how many hash buckets the tail is counted: a power of two, 32 or more per partition.
 
@@ -49,7 +53,9 @@ def bucket_count(partitions: int) -> int:
     return min(_MOST_BUCKETS, 1 << math.ceil(math.log2(_BUCKETS_PER_PARTITION * partitions)))
 
 
-def sampled_profile(names: Sequence[str], types: Sequence[str], rows: SampledRows, partitions: int) -> KeyProfile:
+def sampled_profile(
+    names: Sequence[str], types: Sequence[str], rows: SampledRows, partitions: int, *, finer: int = 1
+) -> KeyProfile:
     """Return the profile of a sample; its heavy keys have hashes and, instead of values, None.
 
     * Each row of the frame is in the sample with the same probability, `rows.fraction`, and the bounds hold at 4.5
@@ -57,6 +63,7 @@ def sampled_profile(names: Sequence[str], types: Sequence[str], rows: SampledRow
     * Of a sample of files the bounds also hold for what differs from file to file: an estimate's standard error is
       that of the sum of k of K files, sqrt(k s^2 (1 - k/K)), s^2 the variance of a key's rows per file taken.
     * A row that matches nothing counts among the nulls.
+    * With `finer`, keys of so many times smaller shares are listed, if the sample has 20 rows of them.
 
     >>> hashes, kinds = np.array([5, 5, 5, 9, 42]), np.array([0, 0, 0, 0, 1])
     >>> profile = sampled_profile(["k"], ["int"], SampledRows(hashes, kinds, 1.0), 1)
@@ -66,6 +73,8 @@ def sampled_profile(names: Sequence[str], types: Sequence[str], rows: SampledRow
     buckets, theta, fraction = bucket_count(partitions), 1 / (5 * partitions), rows.fraction
     total = rows.hashes.size
     least = max(2.0 if fraction < 1 else 1.0, theta * total)
+    if finer > 1:
+        least = min(least, max(_SURE, theta * total / finer))
     plain = rows.kinds == PLAIN
     keys, counts = np.unique(rows.hashes[plain], return_counts=True)
     hot = counts >= least

@@ -64,7 +64,8 @@ class Question:
     """What is asked of one frame: its keys, and more where the call needs it.
 
     `unmatched`: which rows of a join match nothing. `order`: order columns whose values in hot keys are wanted.
-    `values`: columns whose distinct values per row are asked for.
+    `values`: columns whose distinct values per row are asked for. `finer`: how many times smaller shares than 1/(5n)
+    are listed, as of keys that are on both sides of a join.
     """
 
     facts: PlanFacts
@@ -72,6 +73,7 @@ class Question:
     unmatched: Column | None = None
     order: OrderBy | None = None
     values: tuple[Column, ...] = ()
+    finer: int = 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -216,7 +218,7 @@ class _Asked:
             files = FilesTaken(number["file"][rows], self.files.taken, self.files.of)
             fraction *= self._part(number["file"], number["size"])
         sample = SampledRows(hashes, number["kind"][rows], fraction, files)
-        profile = sampled_profile(keys.names, keys.types, sample, partitions)
+        profile = sampled_profile(keys.names, keys.types, sample, partitions, finer=question.finer)
         if "k0_" + str(self.number) in columns:
             profile = self._named(profile, columns, hashes, mine[rows])
         hot = np.isin(hashes, [heavy.hash for heavy in profile.heavy])

@@ -1,0 +1,126 @@
+"""What `auto` decides over a grid of sizes, shares, slots and operators, by its own estimate: nothing here is timed."""
+
+from collections.abc import Iterator
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+
+import skewkit
+from tests.helpers import conf
+
+PARTITIONS = 32
+SMALL, MIDDLE, LARGE = 10_000, 1_000_000, 20_000_000
+
+
+@pytest.fixture(autouse=True)
+def no_broadcast_by_spark(spark: SparkSession) -> Iterator[None]:
+    """Let Spark take no side for small enough to be broadcast, and plan for 32 partitions."""
+    confs = (("spark.sql.autoBroadcastJoinThreshold", "1"), ("spark.sql.shuffle.partitions", str(PARTITIONS)))
+    with conf(spark, *confs[0]), conf(spark, *confs[1]):
+        yield
+
+
+def facts(spark: SparkSession, rows: int, share: float, columns: int = 2) -> DataFrame:
+    """Return rows of which the optimizer knows the number, and of which a share has the key 7."""
+    more = [f"id + {i} AS c{i}" for i in range(columns - 2)]
+    return spark.range(rows).selectExpr(f"if(id % 100 < {share * 100}, 7L, id) AS k", "id AS v", *more)
+
+
+def others(spark: SparkSession, rows: int) -> DataFrame:
+    """Return the other side of a join, every key once."""
+    return spark.range(rows).selectExpr("id AS k", "id AS w")
+
+
+def decided(frame: DataFrame) -> skewkit.Decision:
+    """Return the decision behind the frame that was made last."""
+    found = skewkit.decisions()[-1]
+    assert found.text == skewkit.explain(frame)
+    return found
+
+
+JOINS = [
+    # rows, share, slots, columns -> treated, queries
+    (SMALL, 0.9, 2, 2, False, 0),
+    (SMALL, 0.9, 64, 2, False, 0),
+    (SMALL, 0.0, 64, 60, False, 0),
+    (MIDDLE, 0.0, 2, 2, False, 1),
+    (MIDDLE, 0.1, 2, 2, False, 1),
+    (MIDDLE, 0.5, 2, 2, False, 1),
+    (MIDDLE, 0.1, 64, 2, False, 1),
+    (LARGE, 0.0, 2, 2, False, 1),
+    (LARGE, 0.0, 64, 2, False, 1),
+    (LARGE, 0.1, 2, 2, False, 1),
+    (LARGE, 0.1, 64, 2, True, 1),
+    (LARGE, 0.5, 64, 2, True, 1),
+    (LARGE, 0.9, 64, 2, True, 1),
+    (LARGE, 0.5, 64, 30, True, 1),
+]
+
+
+@pytest.mark.parametrize("how", ["inner", "left", "full"])
+@pytest.mark.parametrize(("rows", "share", "slots", "columns", "treated", "queries"), JOINS)
+def test_joins(spark, rows, share, slots, columns, treated, queries, how):
+    with conf(spark, "spark.skewkit.slots", str(slots)), conf(spark, "spark.skewkit.broadcastSide", "1"):
+        left = facts(spark, rows, share, columns)
+        joined = skewkit.skew_join(left, others(spark, rows // 10), "k", how)
+    found = decided(joined)
+    assert found.operator == "join"
+    assert (found.strategy != "native") == treated, found.text
+    assert found.jobs <= queries, found.text
+
+
+@pytest.mark.parametrize(("slots", "treated"), [(2, False), (64, True)])
+def test_a_key_with_half_a_percent_on_both_sides_makes_most_of_the_output(spark, slots, treated):
+    left, right = (spark.range(2_000_000).selectExpr("if(id % 200 = 0, 7L, id) AS k", "id AS v") for _ in range(2))
+    with conf(spark, "spark.skewkit.slots", str(slots)):
+        found = decided(skewkit.skew_join(left, right, "k"))
+    assert found.strategy == ("salt" if treated else "native"), found.text
+
+
+def test_what_spark_broadcasts_is_left_to_it(spark):
+    with conf(spark, "spark.sql.autoBroadcastJoinThreshold", "10MB"), conf(spark, "spark.skewkit.slots", "64"):
+        found = decided(skewkit.skew_join(facts(spark, LARGE, 0.9), others(spark, 100), "k"))
+    assert (found.strategy, found.jobs) == ("native", 0)
+    assert "Spark broadcasts one side" in found.reason
+
+
+def test_a_frame_of_which_nobody_knows_the_rows_is_left_alone(spark):
+    unknown = spark.createDataFrame([(1, 2)], "k bigint, w bigint")
+    with conf(spark, "spark.skewkit.slots", "64"):
+        found = decided(skewkit.skew_join(facts(spark, LARGE, 0.9), unknown, "k"))
+    assert (found.strategy, found.jobs) == ("native", 0)
+
+
+def test_given_profiles_and_named_keys_take_no_query(spark):
+    left, right = facts(spark, LARGE, 0.9), others(spark, LARGE // 10)
+    profile = skewkit.skew_profile(left, "k", sample=0.001)
+    with conf(spark, "spark.skewkit.slots", "64"):
+        for more in ({"left_profile": profile}, {"heavy": [7]}):
+            found = decided(skewkit.skew_join(left, right, "k", "left", **more))
+            assert (found.strategy, found.jobs) == ("salt", 0), found.text
+        found = decided(skewkit.skew_join(left, right, "k", "left", heavy=[]))
+    assert (found.strategy, found.jobs) == ("native", 0)
+    assert "no key was named as hot" in found.reason
+
+
+@pytest.mark.parametrize(("name", "value"), [("slots", "many"), ("slots", "-1"), ("margin", "x"), ("margin", "nan")])
+def test_slots_and_margins_that_are_no_numbers(spark, name, value):
+    with (
+        conf(spark, f"spark.skewkit.{name}", value),
+        pytest.raises(skewkit.SkewkitError, match=rf"spark\.skewkit\.{name}"),
+    ):
+        skewkit.skew_join(facts(spark, 10, 0.5), others(spark, 5), "k")
+
+
+def test_a_negative_margin_lets_the_balanced_plan_cost_what_it_will(spark):
+    with conf(spark, "spark.skewkit.margin", "-1e9"), conf(spark, "spark.skewkit.broadcastSide", "1"):
+        found = decided(skewkit.skew_join(facts(spark, SMALL, 0.5), others(spark, SMALL), "k", "full"))
+    assert found.strategy == "salt"
+
+
+def test_every_decision_says_the_seconds_and_the_slots(spark):
+    with conf(spark, "spark.skewkit.slots", "64"):
+        found = decided(skewkit.skew_join(facts(spark, LARGE, 0.5), others(spark, LARGE // 10), "k", "full"))
+    assert "key 7" in found.reason
+    assert "64 slots" in found.reason
+    assert 0 < found.seconds < 60
