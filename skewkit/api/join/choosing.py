@@ -102,7 +102,7 @@ def _choice(decision: JoinDecision, strategy: JoinStrategy, reason: str) -> Choi
         reason,
         shown.left,
         decision.plan.keys,
-        (*strategy.notes(), *decision.notes()),
+        (*strategy.notes(), *(() if strategy.name == "broadcast_side" else decision.kept_whole()), *decision.notes()),
         shown.right,
         "join",
         lines,

@@ -234,7 +234,7 @@ class JoinDecision:
     @property
     def shown(self) -> Pair[KeyProfile | None]:
         """The profiles to show; a sample of a cold join may know its heavy keys by their hashes only."""
-        profiles = self.evidence.profiles
+        profiles = self.evidence.profiles.map(lambda profile: None if profile is None else profile.only_heavy())
         nameless = any(None in h.key for profile in profiles if profile is not None for h in profile.heavy)
         return Pair(None, None) if nameless else profiles
 

@@ -73,8 +73,8 @@ def skew_join(
             no key is hot.
         left_profile: profile of the left keys; without it both sides are profiled as far as need be, as a rule in one
             query.
-        right_profile: profile of the right keys, used with `left_profile`. Without it `auto` does not broadcast, and
-            `broadcast_head` profiles the right side; with it the rows to be broadcast are counted first.
+        right_profile: profile of the right keys, used with `left_profile`. Without it `broadcast_head` profiles the
+            right side; with it the rows to be broadcast are counted first. `auto` broadcasts nothing by profiles.
 
     Raises:
         ColumnNotFoundError: a key is not in a frame.

@@ -181,6 +181,14 @@ class KeyProfile:
             tail_keys=tuple(sum(self.tail_keys[i::buckets]) for i in fold),
         )
 
+    def only_heavy(self) -> KeyProfile:
+        """Return the profile with no key listed that has a smaller share than `theta`; it counts in its bucket then."""
+        light = [h for h in self.heavy if h.estimate < self.theta * self.rows]
+        tail = list(self.tail)
+        for h in light:
+            tail[h.hash % len(tail)] += h.estimate
+        return replace(self, heavy=tuple(h for h in self.heavy if h not in light), tail=tuple(tail))
+
     def to_json(self) -> str:
         """Return the profile as JSON; `KeyProfile.from_json` gives an equal profile back."""
         data = asdict(self)

@@ -129,15 +129,11 @@ def test_null_keys_are_spread_where_a_residual_condition_keeps_every_hot_key_who
 
 
 def test_a_full_join_that_no_null_can_be_in_is_left_to_spark(spark):
-    """`explain` reads the keys, when it is asked, to say what that costs."""
     left = spark.range(4000).selectExpr("if(id % 2 = 0, 7, id) AS k", "id AS v")
     right = spark.range(300).selectExpr("id AS key")
     joined = skewkit.skew_join(left, right, (left["k"] == right["key"]) & (left["v"] > right["key"]), "full")
     text = skewkit.explain(joined)
     assert "native: a full join keeps both sides' rows" in text, text
-    assert re.search(r"plain Spark's longest task is expected at [45]\.\d times the mean", text), text
-    assert "would not act: it never splits a full join" in text, text
-    assert "\n             7   50.02%  2,001" in text, text
 
 
 @pytest.mark.every(3)

@@ -50,10 +50,9 @@ class Salt(JoinStrategy):
         return tuple(lines)
 
     def notes(self) -> tuple[str, ...]:
-        """Return which hot keys stay whole, and which sides a look-up computes once more."""
+        """Return which sides a look-up computes once more."""
         decision = self.decision
         twice = [side for side in decision.plan.looked_up if decision.sides.of(side).costly is not None]
         return (
-            *decision.kept_whole(),
             *(f"the {side} side's shuffles run twice, once for the look-up: cache() it to save that" for side in twice),
         )
