@@ -2,26 +2,42 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from pyspark.sql import DataFrame
 
 from skewkit.plan.explanation import choice_text
 from skewkit.spark.session.remembered import choice_of
 
 
-def explain(frame: DataFrame) -> str:
+class Explanation(str):
+    """A text of several lines that shows itself as it is, also as the last line of a notebook's cell.
+
+    >>> Explanation("a" + chr(10) + "b")
+    a
+    b
+    """
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        printer.text(str(self))
+
+
+def explain(frame: DataFrame) -> Explanation:
     """Return which keys are hot, what plain Spark would make of them, and what was chosen at what cost.
 
-    No job is started, as the text was settled when the operator was called, but for a join that was left to plain Spark
-    before its keys were known, because a side is repartitioned by the key or because no key of a full join can be
-    split: the keys of both sides are profiled then, once.
+    No job is started: the text was settled when the operator was called.
 
     Raises:
         ArgumentError: skewkit did not return this frame.
-        Exception: what Spark raises where that profile was cancelled, or cannot be made any more; ask again.
 
     >>> df = spark.range(1000).selectExpr("if(id < 700, 0, id) AS k")
-    >>> print(explain(skew_groupby(df, "k").count()))  # doctest: +ELLIPSIS
+    >>> explain(skew_groupby(df, "k").count())  # doctest: +ELLIPSIS
     group by k, ... partitions
       strategy   native: Spark combines count before the shuffle, so a hot key costs nothing
     """
-    return choice_text(choice_of(frame))
+    return Explanation(choice_text(choice_of(frame)))
