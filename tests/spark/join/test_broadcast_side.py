@@ -40,7 +40,8 @@ def stored(spark, tmp_path_factory):
 def is_broadcast(joined, side):
     """Return whether a side is broadcast and the other one shuffled for no join."""
     plan = physical_plan(joined)
-    return f"Build{side.capitalize()}" in plan and "Exchange hashpartitioning" not in plan
+    broadcast = re.search(rf"BroadcastHashJoin.*Build{side.capitalize()}", plan)
+    return broadcast is not None and "Exchange hashpartitioning" not in plan
 
 
 HOWS = [

@@ -137,7 +137,7 @@ def test_a_key_that_is_a_cast_is_another_one_than_the_column_of_its_name(spark):
     days = spark.range(1_000).selectExpr("date_from_unix_date(id) AS d")
     by_hour = hours.groupBy("ts").count()
     on = days["d"] == by_hour["ts"].cast("date")
-    keys = join_keys(days, by_hour, on)
+    keys = join_keys(Pair(days, by_hour), on)
     assert keys.right.names == ("ts",)
     assert keys.right.bare == ()
     check(days, by_hour, on, "full")

@@ -9,6 +9,7 @@ from pyspark.sql import functions as F
 import skewkit
 from skewkit import explain, skew_join, skew_profile
 from skewkit.api.join.on import join_keys
+from skewkit.plan.join.pair import Pair
 from skewkit.spark.explained.plan_facts import PlanFacts
 from skewkit.spark.join import joining
 from skewkit.spark.session.compat import explained, physical_plan
@@ -237,7 +238,7 @@ def test_what_is_grouped_by_a_key_has_it_once(spark):
     wide = hot.groupBy("k").agg(*(F.max(f"v{i}").alias(f"m{i}") for i in range(30)))
     counts = hot.groupBy("k").count()
     for once in (counts, wide, counts.where("count > 1").select("count", "k")):
-        keys = join_keys(once, counts, "k")
+        keys = join_keys(Pair(once, counts), "k")
         assert keys.left.bare == keys.right.bare == ("k",)
         assert PlanFacts(once).unique_by(keys.left.bare)
     pairs = hot.groupBy(F.col("k").alias("my k"), F.col("v1").alias("k")).count()
