@@ -9,6 +9,7 @@ from pyspark.sql import functions as F
 import skewkit
 from skewkit import SkewkitError, explain, skew_join, skew_profile
 from skewkit.api.join.on import join_keys
+from skewkit.plan.join.pair import Pair
 from skewkit.testing import assert_same_rows, partition_rows
 from tests.helpers import assert_split, assert_spread, conf
 from tests.spark.join.cases import SLOW, TREATED, check
