@@ -22,7 +22,7 @@ def answer(decision: JoinDecision) -> Answer:
     request = decision.request
     unread = _without_keys(decision) if request.auto else None
     if unread is not None:
-        return request.native, Choice(request.title, "native", unread, notes=decision.lost, kind="join")
+        return request.native, Choice(request.title(), "native", unread, notes=decision.lost, kind="join")
     closed = decision.closed_reason()
     if closed is not None:
         return request.native, replace(request.left_to_spark(closed), notes=decision.lost)
@@ -97,7 +97,7 @@ def _choice(decision: JoinDecision, strategy: JoinStrategy, reason: str) -> Choi
     if not native:
         lines += placeholder_lines(decision.plan.keys)
     return Choice(
-        decision.request.title,
+        decision.request.title(decision.partitions),
         strategy.name,
         reason,
         shown.left,

@@ -203,7 +203,10 @@ class JoinDecision:
 
     def pre_partitioned_reason(self) -> str | None:
         """Return why hot rows cannot be spread, as the user repartitioned their side by the key, or None."""
-        side = next((side for side in self.hot_sides if self.sides.of(side).pre_partitioned), None)
+        hot = self.hot_sides
+        if self.evidence.main.named:  # nobody knows where they are hot, but the plan says where they are split
+            hot = tuple(s for s in SIDES if any(matrix.shape.of(s) > 1 for matrix in self.plan.matrices))
+        side = next((side for side in hot if self.sides.of(side).pre_partitioned), None)
         if side is None:
             return None
         return (

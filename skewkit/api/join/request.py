@@ -44,12 +44,11 @@ class JoinRequest:
         """Whether the user says which keys are hot, so that no key needs to be read."""
         return self.heavy is not None or self.profiles.left is not None
 
-    @property
-    def title(self) -> str:
-        """How `explain` names the join."""
+    def title(self, partitions: int | None = None) -> str:
+        """Return how `explain` names the join; with the partitions of its plan, where it has another number."""
         parts = [self.on] if isinstance(self.on, str) or is_column(self.on) else list(self.on)
         text = ", ".join(re.sub(r"^Column<'(.*)'>$", r"\1", str(part), flags=re.DOTALL) for part in parts)
-        return f"{self.kind} join on {text}, {self.partitions} partitions"
+        return f"{self.kind} join on {text}, {partitions or self.partitions} partitions"
 
     @cached_property
     def native(self) -> DataFrame:
@@ -64,7 +63,7 @@ class JoinRequest:
         """
         if self.strategy not in ("auto", "native"):
             raise UnsupportedError(f"strategy {self.strategy!r} is not possible here: {reason}; use 'auto' or 'native'")
-        return Choice(self.title, "native", reason, kind="join")
+        return Choice(self.title(), "native", reason, kind="join")
 
 
 def join_request(

@@ -102,7 +102,7 @@ def _answered(request: JoinRequest) -> Answer:
     keys = join_keys(request.frames, request.on)
     native = request.native
     if request.strategy == "native":
-        return native, Choice(request.title, "native", "asked for", kind="join")
+        return native, Choice(request.title(), "native", "asked for", kind="join")
     if isinstance(keys, str):
         return native, request.left_to_spark(keys)
     frames, keys = without_ruled_out_rows(request.frames, keys, request.kind)
@@ -120,4 +120,4 @@ def _answered(request: JoinRequest) -> Answer:
         if not request.auto or not is_of_a_key(error):
             raise
         # Plain Spark may compute fewer keys, or may fail as well, when it is asked for rows.
-        return native, Choice(request.title, "native", unread_reason(error), kind="join")
+        return native, Choice(request.title(), "native", unread_reason(error), kind="join")

@@ -103,8 +103,8 @@ def test_null_keys_are_spread_in_every_join_that_keeps_them(skewed):
 @pytest.mark.every(2)
 @pytest.mark.parametrize("how", ["left", "right", "anti"])
 def test_null_keys_are_spread_beside_a_residual_condition(skewed, how):
-    left = skewed(3000, hot=0.0, nulls=0.8)
-    right = skewed(3000, hot=0.0, nulls=0.8).selectExpr("k AS key", "v AS w")
+    left = skewed(3000, hot=0.0, nulls=0.8).where("k IS NULL OR k > 9")
+    right = skewed(3000, hot=0.0, nulls=0.8).selectExpr("k AS key", "v AS w").where("key IS NULL OR key > 9")
     on = (left["k"] == right["key"]) & (left["v"] % 5 < right["w"] % 7)
     joined = skewkit.skew_join(left, right, on, how, strategy="salt")
     assert_same_rows(joined, left.join(right, on, how))
@@ -114,8 +114,8 @@ def test_null_keys_are_spread_beside_a_residual_condition(skewed, how):
 
 
 def test_null_keys_are_spread_where_a_residual_condition_keeps_every_hot_key_whole(skewed):
-    left = skewed(3000, hot=0.0, nulls=0.8)
-    right = skewed(3000, hot=0.0, nulls=0.8).selectExpr("k AS key", "v AS w")
+    left = skewed(3000, hot=0.0, nulls=0.8).where("k IS NULL OR k > 9")
+    right = skewed(3000, hot=0.0, nulls=0.8).selectExpr("k AS key", "v AS w").where("key IS NULL OR key > 9")
     on = (left["k"] == right["key"]) & (left["v"] % 5 < right["w"] % 7)
     joined = skewkit.skew_join(left, right, on, "full")
     assert_same_rows(joined, left.join(right, on, "full"))

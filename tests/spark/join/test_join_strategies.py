@@ -1,5 +1,7 @@
 """What `auto` takes on Spark with nothing given: each strategy where it is the cheapest, broadcasts in a budget."""
 
+import re
+
 import pytest
 
 import skewkit
@@ -52,4 +54,5 @@ def test_a_broadcast_that_is_over_its_budget_is_not_chosen(spark, stored, settin
         joined = skewkit.skew_join(stored["hot"], stored["names"], "k")
         text = skewkit.explain(joined)
         assert chosen(joined) == "salt", text
-        assert "no broadcast of the hot keys, because the right side's rows of the hot keys may be " in text, text
+        why = "no broadcast_head, because the right side('s rows of the hot keys may be too many| has more than 0 rows)"
+        assert re.search(why, text), text
