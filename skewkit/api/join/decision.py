@@ -65,7 +65,7 @@ class JoinDecision:
     @cached_property
     def partitions(self) -> int:
         """The number of partitions of a plan."""
-        if not self.request.auto:
+        if self.request.fixed or not self.request.auto:
             return self.request.partitions
         return coalesced_partitions(self.request.partitions, [side.facts for side in self.sides])
 

@@ -22,7 +22,10 @@ from skewkit.spark.session.compat import is_column
 
 @dataclass(frozen=True, eq=False)
 class JoinRequest:
-    """A call of `skew_join`, with its arguments checked; `how` is as the user gave it, `kind` the type's name here."""
+    """A call of `skew_join`, with its arguments checked.
+
+    `how` is as the user gave it, `kind` the type's name here; `fixed` says that the user gave the partitions.
+    """
 
     frames: Pair[DataFrame]
     on: Any
@@ -30,6 +33,7 @@ class JoinRequest:
     kind: str
     strategy: str
     partitions: int
+    fixed: bool
     settings: Settings
     heavy: Sequence[Any] | None
     profiles: Pair[KeyProfile | None]
@@ -85,7 +89,8 @@ def join_request(
     check_strategy(strategy, strategies)
     n = check_partitions(frames.left, partitions)
     on = list(on) if isinstance(on, (tuple, list)) else on
-    return JoinRequest(frames, on, how, kind, strategy, n, settings_of(frames.left), heavy, profiles)
+    settings = settings_of(frames.left)
+    return JoinRequest(frames, on, how, kind, strategy, n, partitions is not None, settings, heavy, profiles)
 
 
 def _kind(how: str | None) -> str:

@@ -94,7 +94,7 @@ def test_explain_names_the_hot_keys(names, gathered, side, adaptive):
     assert f"strategy   native: the {side} side is repartitioned by the key" in text, text
     # Work is rows in and some of the rows out: one of eight tasks has 20,000 rows of them and an eighth of the rest.
     assert re.search(r"plain Spark's longest task \(key 7\) is expected at [23]\.\d times the mean", text), text
-    assert f"\n  {side:11}k: 60,000 rows (counted)\n             7   33.34%  20,007\n" in text, text
+    assert re.search(rf"\n  {side:11}k: \d\d,\d+ rows \(from a sample of .*\n             7   3\d\.\d\d%", text), text
     why = f"would not act: it splits only what was shuffled for this join alone, and the {side} side was repartitioned"
     assert (why if adaptive == "true" else "adaptive execution is off") in text, text
 
