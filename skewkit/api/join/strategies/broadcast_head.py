@@ -29,8 +29,6 @@ class BroadcastHead(JoinStrategy):
         for each in decision.sides:
             if each.unsafe is not None:
                 return f"it reads both sides twice, and the {each.side} side {each.unsafe}; cache() it first"
-        if auto and self._against is not None:
-            return self._against
         head = self._head
         if head is None:
             return f"a {decision.rules.how} join keeps the rows of both sides"
@@ -41,6 +39,8 @@ class BroadcastHead(JoinStrategy):
             return f"the {side} side's rows of the hot keys may be too many"
         if auto and makes_many_pairs(decision.plan):
             return "their pairs are many, and would come out where the hot rows lie, which may be one file"
+        if auto and self._against is not None:
+            return self._against
         return self._nothing_named or self._too_large
 
     def price(self) -> float:
