@@ -10,6 +10,7 @@ from skewkit.api.join.decision import JoinDecision
 from skewkit.api.join.strategies import STRATEGIES, JoinStrategy
 from skewkit.errors import UnsupportedError
 from skewkit.plan.choice import BALANCED, Choice, hot_reason, native_reason, small_reason, unbalanced_reason
+from skewkit.plan.cost.costs import QUERY
 from skewkit.plan.explanation import placeholder_lines
 from skewkit.plan.join.prices import makes_many_pairs
 from skewkit.spark.explained.join_operator import top_join
@@ -46,6 +47,9 @@ def _without_keys(decision: JoinDecision) -> str | None:
         return f"Spark broadcasts one side ({join}): nothing is shuffled"
     if request.informed or terms.margin < 0:
         return None
+    together = decision.most_work_together
+    if together is not None and not terms.worth_asking(together, QUERY):
+        return small_reason(terms, together)
     unknown = next((side for side in decision.sides if side.facts.rows is None), None)
     if unknown is not None:
         return (

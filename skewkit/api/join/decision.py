@@ -9,7 +9,7 @@ from typing import Any
 from skewkit.api.arguments import coalesced_partitions, stale_note
 from skewkit.api.join.evidence import Evidence, evidence_of
 from skewkit.api.join.request import JoinRequest
-from skewkit.api.join.sides import JoinSide
+from skewkit.api.join.sides import JoinSide, most_source_rows
 from skewkit.plan.choice import native_reason
 from skewkit.plan.cost.terms import Stage, Terms
 from skewkit.plan.join.adaptive import OneTask, adaptive_note, threshold_of, unshuffled
@@ -47,9 +47,14 @@ class JoinDecision:
         return terms_of(self.request.native.sparkSession, self.request.settings, self.request.partitions)
 
     @cached_property
+    def native_facts(self) -> PlanFacts:
+        """Plain Spark's join as EXPLAIN shows it: its sources are those of both sides."""
+        return PlanFacts(self.request.native)
+
+    @property
     def physical(self) -> str:
         """The plan that plain Spark would run."""
-        return PlanFacts(self.request.native).physical
+        return self.native_facts.physical
 
     @cached_property
     def rules(self) -> JoinRules:
@@ -79,12 +84,22 @@ class JoinDecision:
 
     @cached_property
     def most_work(self) -> list[Stage]:
-        """The stages of plain Spark's plan at the most that the optimizer lets expect, before any key was read.
+        """The stages of plain Spark's plan at the most that the optimizer lets expect, before any key was read."""
+        unique = any(side.unique for side in self.sides)
+        return self._most_work(self.sides.map(lambda side: side.most_rows), unique=unique)
 
-        A pair of keys may return many rows; a key with `_BOTH` of the rows on both sides is counted.
-        """
-        rows = self.sides.map(lambda side: side.most_rows)
-        pairs = KINDS[self.request.kind].pairs and not any(side.unique for side in self.sides)
+    @cached_property
+    def most_work_together(self) -> list[Stage] | None:
+        """The same from the sources of both sides together, as plain Spark's plan has them; None: nobody knows."""
+        facts = self.native_facts
+        if facts.source_rows is None:
+            return None
+        half = most_source_rows(facts) / 2
+        return self._most_work(Pair(half, half), unique=False)
+
+    def _most_work(self, rows: Pair[float], *, unique: bool) -> list[Stage]:
+        """Return the stage of a join of so many rows; a key with `_BOTH` of them on both sides is expected at most."""
+        pairs = KINDS[self.request.kind].pairs and not unique
         returned = rows.left * rows.right * _BOTH**2 if pairs else 0.0
         return [Stage(joined_work(rows, self.widths, returned))]
 

@@ -74,7 +74,7 @@ class JoinSide:
     @property
     def most_rows(self) -> float:
         """Rows of the sources at the most, as far as the optimizer knows; 0 where it does not."""
-        return (self.facts.source_rows or 0) * (1.0 if self.facts.source_rows_counted else TIMES_TOO_LOW)
+        return most_source_rows(self.facts)
 
     def memory(self, profile: KeyProfile | None) -> float:
         """Return the bytes that a row may take in memory: more than its types suggest where its files are larger.
@@ -97,3 +97,8 @@ class JoinSide:
         if self.facts.source_rows is None or not self.facts.simple:
             return inf
         return max(1.0, self.most_rows / max(1.0, self.given.rows))
+
+
+def most_source_rows(facts: PlanFacts) -> float:
+    """Return the rows of a frame's sources at the most, as far as the optimizer knows; 0 where it does not."""
+    return (facts.source_rows or 0) * (1.0 if facts.source_rows_counted else TIMES_TOO_LOW)
