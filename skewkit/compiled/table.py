@@ -35,18 +35,26 @@ class Table(NamedTuple):
 
 
 class Lists(NamedTuple):
-    """Lists of workers by 64-bit hash: `size` rows, of which the first `used[0]` are in use.
+    """Lists of workers by 64-bit hash, each a heap: `size` lists, of which the first `state[0]` are in use.
 
     Attributes:
-        keys: uint64 (size,), hash of every row.
-        lengths: int64 (size,), workers in the list.
-        rows: int32 (size, width), the workers.
+        keys: uint64 (size,), hash of every list.
+        counts: (size,) weight of the key.
+        starts: int64 (size,), first entry of the list.
+        lengths: int64 (size,), its entries in use.
+        rooms: int64 (size,), its entries.
+        seen: (entries,) fill of a worker when the heap last looked.
+        places: int32 (entries,), the worker.
         slots: int32 (a power of two,), index by hash, open addressing; -1 is empty.
-        used: int64 (1,), rows in use.
+        state: int64 (3,), lists in use, entries in use, whether the slots are yet to be filled (-1).
     """
 
     keys: npt.NDArray[np.uint64]
+    counts: npt.NDArray[np.float64]
+    starts: npt.NDArray[np.int64]
     lengths: npt.NDArray[np.int64]
-    rows: npt.NDArray[np.int32]
+    rooms: npt.NDArray[np.int64]
+    seen: npt.NDArray[np.float64]
+    places: npt.NDArray[np.int32]
     slots: npt.NDArray[np.int32]
-    used: npt.NDArray[np.int64]
+    state: npt.NDArray[np.int64]

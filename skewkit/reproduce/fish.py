@@ -92,9 +92,11 @@ PAPER = Paper(
     "key (FG is key grouping, KG). Words of novels stand for MemeTracker and git directories for the movie reviews. "
     "With --quick the changes are 20 even cuts out of the whole history.",
     departures=(
-        "d_min depends, says the paper, on the frequencies of all hot keys together. Here it is the least "
-        "d for which the hot keys, with d choices each, reach on average as many workers as their load "
-        "needs, by Equation (3) of the D-Choices paper without its tail.",
+        "d_min, an input of Algorithm 2, is related to the sum of the frequencies of all hot keys, and no more is said. "
+        "Here it is 2, what all other keys get: by its first lines alone CHK gives hot keys at least as many workers "
+        "together as that sum asks for, but for rounding. Until November 2026 it was the least d for which d hashed "
+        "workers each would reach so many, by Equation (3) of the D-Choices paper: 26 instead of 2 at z = 2 and n = "
+        "128, where it had more than twice the memory and was no more even.",
         "Algorithm 3 adds every message to C_w when it is sent and once more, as N_w, when the interval "
         "ends. Counted twice, C_w grows without end from half the capacity on; here each message counts "
         "once.",
@@ -107,8 +109,7 @@ PAPER = Paper(
         "message takes one.",
         "How the ranks of the time-evolving stream change is lost in the text at hand: here they are reversed, once "
         "per stream, where the paper has several turns. One draw of the hash functions; the paper takes means of ten.",
-        "f_k is the share of a key in what all messages count after the decay, and theta is compared with that. d_min "
-        "is computed when an epoch ends, from the keys that are hot then; in the first one it is 2.",
+        "f_k is the share of a key in what all messages count after the decay, and theta is compared with that.",
         "Every worker has 100 virtual nodes (`points`) on a ring of 2^64 places, where the paper's ring has 2^32.",
         "M_k, the most workers that a key has had while it was hot, is kept for good, as in Algorithm 2: memory grows "
         "with the keys that ever were hot.",

@@ -23,7 +23,7 @@ from skewkit.simulator import streams
 # Options that bring a scheme's turning points into the range of short streams.
 SHORT = {
     "dkg": {"learning": 30, "mu": 3},
-    "wrap": {"first": 10, "mu": 3},
+    "wrap": {"mu": 3},
     "d_choices": {"refresh": 0.1},
     "fish": {"epoch": 20, "points": 3, "interval": 4.0},
     "posg": {"window": 2, "tolerance": 0.5},

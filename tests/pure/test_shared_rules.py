@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from skewkit.errors import ArgumentError, ArgumentTypeError
+from skewkit.partitioners.rules.least_loaded import LeastLoaded
 from skewkit.partitioners.rules.lpt import longest_first
 from skewkit.partitioners.rules.optimal_choices import optimal_choices
 from skewkit.partitioners.rules.wrap_around import water_level, wrap_around
@@ -170,3 +171,17 @@ def test_placement_rules_refuse_nonsense(rule):
     with pytest.raises(ArgumentTypeError):
         rule(["a"], np.zeros(2))
     assert len(rule([], np.zeros(2))) == 0
+
+
+@given(st.lists(st.integers(0, 30), min_size=1, max_size=20), st.data())
+def test_the_least_loaded_is_found_while_loads_grow_and_workers_join(loads, data):
+    least, some, members = LeastLoaded(loads), LeastLoaded(loads, [0]), {0}
+    for _ in range(8):
+        assert least.worker() == loads.index(min(loads))
+        assert some.worker() == min(members, key=lambda worker: (loads[worker], worker))
+        loads[data.draw(st.integers(0, len(loads) - 1))] += data.draw(st.integers(0, 9))
+        new = data.draw(st.integers(0, len(loads) - 1))
+        if new not in members:
+            members.add(new)
+            some.join(new)
+        assert len(some) == len(members)

@@ -28,10 +28,10 @@ class HotKeys:
     A key with a frequency f_k above theta is hot and gets d = workers / 2**floor(log2(f_top / f_k)) workers, at
     least d_min, and never fewer than it had when it was hot before (M_k). Every other key gets 2.
 
-    The paper says of d_min only that it depends on the frequencies of all hot keys together. Here it is the
-    least d for which the hot keys, with d choices each, reach on average as many workers as their load needs:
-    workers * (1 - (1 - 1 / workers)**(hot * d)) >= workers * sum of f_k, the last prefix of Equation (3) of
-    "When Two Choices Are not Enough" without its tail. It is computed whenever an epoch ends.
+    The paper says of d_min only that it is related to the sum of the frequencies of all hot keys. That sum needs
+    workers * sum of f_k workers, and CHK gives more to them together: 2**floor(log2(f_top / f_k)) is at most
+    f_top / f_k, so a hot key gets workers * f_k / f_top at least, but for rounding. So d_min is 2 here, what any
+    other key gets.
 
     With `margin=None` a frequency is what Algorithm 1 counts, as a share of all weight counted: right after a
     decay that is little, and any new key passes theta where theta * alpha * epoch / (1 - alpha) is below 1.
@@ -72,7 +72,7 @@ class HotKeys:
         self._decayed = Decayed(SpaceSaving(capacity), epoch, alpha)
         self._packed: Table | None = None  # the sketch as arrays; while they are there, that in `_decayed` is old
         self._top = 0.0  # the highest count
-        self._least = min(2, workers)  # d_min, or d with the rule "optimal"
+        self._least = 2  # d_min; d with the rule "optimal"
         self._given: dict[int, int] = {}  # M: workers that a hot key was given before
         self._kept: set[int] = set()  # keys that were hot when the last epoch ended (with a margin)
         self._messages = 0
@@ -145,17 +145,9 @@ class HotKeys:
         else:
             hot = self._proven(lows, total, self.unit)
             self._kept = {keys[i] for i in np.flatnonzero(hot).tolist()}
-        shares = sorted((highs[hot] / total).tolist(), reverse=True)
-        load = min(1.0, sum(shares))
         if self._rule == "optimal":
-            self._least = optimal_choices(shares, 1.0 - load, n)
-        elif n <= 2 or not shares:
-            self._least = min(2, n)
-        elif load >= 1.0:
-            self._least = n
-        else:
-            needed = math.log1p(-load) / (len(shares) * math.log1p(-1.0 / n))
-            self._least = min(n, max(2, math.ceil(needed - 1e-9)))
+            shares = sorted((highs[hot] / total).tolist(), reverse=True)
+            self._least = optimal_choices(shares, 1.0 - min(1.0, sum(shares)), n)
 
     # In bulk
 
