@@ -24,7 +24,7 @@ SHOWN = (
     *("dkg-optimality", "dkg-modulo", "dkg-buckets"),
     *("posg-4", "posg-5", "posg-10"),
     *("fish-10", "fish-11", "fish-16", "fish-17"),
-    *("wrap-known", "wrap-online", "wrap-capacities"),
+    *("wrap-known", "wrap-curve", "wrap-capacities"),
 )
 
 

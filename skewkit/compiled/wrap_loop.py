@@ -41,7 +41,9 @@ def _index(lists: Lists) -> None:
 
 
 @compiled
-def _lower(seen: Floats, owner: Ints, start: np.int64, end: np.int64, at: np.int64, fill: float, place: np.int64) -> None:
+def _lower(
+    seen: Floats, owner: Ints, start: np.int64, end: np.int64, at: np.int64, fill: float, place: np.int64
+) -> None:
     """Put (fill, place) at entry `start + at`, or below where it belongs."""
     size = end - start
     while True:

@@ -41,4 +41,5 @@ def relative_capacities(capacities: Sequence[float] | None, workers: int) -> Flo
     [0.5, 1.5]
     """
     shares = np.ones(workers) if capacities is None else np.array(capacities) / max(capacities)
-    return np.maximum(shares * (workers / shares.sum()), _SLOWEST)
+    relative: Floats = np.maximum(shares * (workers / shares.sum()), _SLOWEST)
+    return relative

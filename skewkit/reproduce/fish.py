@@ -92,7 +92,7 @@ PAPER = Paper(
     "key (FG is key grouping, KG). Words of novels stand for MemeTracker and git directories for the movie reviews. "
     "With --quick the changes are 20 even cuts out of the whole history.",
     departures=(
-        "d_min, an input of Algorithm 2, is related to the sum of the frequencies of all hot keys, and no more is said. "
+        "d_min, an input of Algorithm 2, is related to the sum of the frequencies of all hot keys; no more is said. "
         "Here it is 2, what all other keys get: by its first lines alone CHK gives hot keys at least as many workers "
         "together as that sum asks for, but for rounding. Until November 2026 it was the least d for which d hashed "
         "workers each would reach so many, by Equation (3) of the D-Choices paper: 26 instead of 2 at z = 2 and n = "

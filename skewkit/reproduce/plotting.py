@@ -31,8 +31,10 @@ SCHEMES = {
     "fish": ("FISH", "#7d5ba6"),
     "fish, margin": ("FISH, margin = 2", "#17a2b8"),
     "wrap": ("wrap", "#e6399b"),
-    "wrap, told": ("wrap, told", "#e6399b"),
-    "wrap, learns": ("wrap, learns", "#f08fc3"),
+    "wrap, default": ("wrap by default", "#7a0f4a"),
+    "wrap, margin = 4": ("wrap, margin = 4", "#e6399b"),
+    "wrap, margin = 2": ("wrap, margin = 2", "#f08fc3"),
+    "wrap, margin = 1": ("wrap, margin = 1", "#f7c6df"),
 }
 COLOURS = ("#3a6ea5", "#c8442d", "#2f9e6e", "#d6a11e", "#7d5ba6", "#e07b39", "#8c8c8c", "#000000", "#17a2b8")
 MARKERS = "osD^vPX*<>"

@@ -41,16 +41,25 @@ def changes(messages: int) -> RealStream:
 
     Fewer than all are taken as even cuts out of the whole history, so that the drift stays in.
     """
-    found = _read("git_changes", "dir")
+    return _history("dir", "changes", messages)
+
+
+def authors(messages: int) -> RealStream:
+    """Return authors of git changes, who come in bursts; fewer messages are even cuts, too."""
+    return _history("author", "authors", messages)
+
+
+def _history(column: str, name: str, messages: int) -> RealStream:
+    found = _read("git_changes", column)
     if found is None:
         made = streams.drifting_zipf(messages, keys=1400, exponent=1.0, periods=12, seed=7)
-        return RealStream("generated changes", made)
+        return RealStream(f"generated {name}", made)
     if messages >= found.size:
-        return RealStream("git changes", found)
+        return RealStream(f"git {name}", found)
     cuts = 20
     starts = np.linspace(0, found.size - messages // cuts, cuts).astype(int)
     parts = [found[start : start + messages // cuts] for start in starts.tolist()]
-    return RealStream("git changes", np.concatenate(parts))
+    return RealStream(f"git {name}", np.concatenate(parts))
 
 
 @cache

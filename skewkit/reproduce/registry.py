@@ -11,7 +11,7 @@ from skewkit.reproduce.dkg import PAPER as DKG
 from skewkit.reproduce.figure import Figure, Paper
 from skewkit.reproduce.fish import PAPER as FISH
 from skewkit.reproduce.posg import PAPER as POSG
-from skewkit.reproduce.wrap import PAPER as WRAP
+from skewkit.reproduce.wrap_figures import PAPER as WRAP
 
 PAPERS: dict[str, Paper] = {paper.name: paper for paper in (D_CHOICES, CONSISTENT, DKG, POSG, FISH, WRAP)}
 FIGURES: dict[str, Figure] = {figure.name: figure for paper in PAPERS.values() for figure in paper.figures}

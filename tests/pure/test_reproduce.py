@@ -23,7 +23,7 @@ EXPECTED = {
     "dkg": ["optimality", "usage", "modulo", "learning", "buckets"],
     "posg": [*range(4, 11)],
     "fish": [*range(9, 18)],
-    "wrap": ["known", "online", "capacities"],
+    "wrap": ["known", "curve", "capacities"],
 }
 
 

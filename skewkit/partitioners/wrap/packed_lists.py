@@ -32,7 +32,9 @@ def pack(own: dict[int, LeastLoaded], counts: dict[int, float], capacity: int) -
     end = int(rooms.sum())
     fills, places = np.zeros(2 * end + _ROOM), np.zeros(2 * end + _ROOM, dtype=np.int32)
     entries = [entry for one in own.values() for entry in one.heap]
-    at = np.repeat(starts[:used] - (np.cumsum(lengths[:used]) - lengths[:used]), lengths[:used]) + np.arange(len(entries))
+    at = np.repeat(starts[:used] - (np.cumsum(lengths[:used]) - lengths[:used]), lengths[:used]) + np.arange(
+        len(entries)
+    )
     if entries:
         fills[at], places[at] = zip(*entries, strict=True)
     slots = np.full(1 << (4 * size - 1).bit_length(), -1, dtype=np.int32)

@@ -1,4 +1,4 @@
-"""skewkit's own scheme on the streams of the papers: known frequencies, and none known."""
+"""skewkit's own scheme on the streams of the papers: known frequencies, none known, and unequal workers."""
 
 from __future__ import annotations
 
@@ -8,9 +8,8 @@ import numpy as np
 
 from skewkit.partitioners import PARTITIONERS
 from skewkit.reproduce.figure import Axis, Claim, Figure, Paper, Plot, Row, Rows, Size, pick
-from skewkit.reproduce.fish_runs import evolving
 from skewkit.reproduce.measuring import draws, exponents, median
-from skewkit.reproduce.real import RealStream, changes, words
+from skewkit.reproduce.wrap_curve import CURVE
 from skewkit.simulator import replay, streams
 from skewkit.simulator.streams import Stream
 
@@ -18,28 +17,17 @@ KEYS = 10_000
 COMPARED = ("d_choices", "w_choices", "wrap")
 PAIRS = Axis("extra pairs", "extra pairs", log=True)
 CAPACITIES = {"1 in 5 at half": (1.0, 1.0, 1.0, 1.0, 0.5), "1, 2 and 4": (1.0, 1.0, 2.0, 2.0, 4.0)}
-WAYS = {
-    "wrap, told": ("wrap", True, False),
-    "wrap, learns": ("wrap", False, True),
-    "fish": ("fish", False, False),
-    "consistent": ("consistent", False, False),
-    "d_choices": ("d_choices", False, False),
-    "w_choices": ("w_choices", False, False),
-}
-"""Scheme, whether it is told the capacities, and whether it learns them by an option (`fish` and CG always do)."""
+WAYS = ("wrap", "fish", "consistent", "d_choices", "w_choices")  # `wrap` is told the capacities
 LEVEL = Axis("max over mean", "greatest load - mean (messages)", log=True)
 
 
-def _row(stream: Stream, scheme: str, workers: int, size: Size, fitted: bool = False, sources: int = 1) -> Row:
+def _row(stream: Stream, scheme: str, workers: int, size: Size) -> Row:
     """Return medians over draws of the hash functions."""
     keys, counts = np.unique(stream, return_counts=True)
 
     def one(seed: int) -> tuple[float, float]:
-        if fitted:
-            p = PARTITIONERS[scheme](workers, seed).fit(keys, counts)
-            trace = replay(stream, p)
-        else:
-            trace = replay(stream, scheme, workers, sources=sources, seed=seed)
+        p = PARTITIONERS[scheme](workers, seed)
+        trace = replay(stream, p.fit(keys, counts) if scheme == "wrap" else p)
         return trace.imbalance * stream.size, float(trace.pairs - keys.size)
 
     found = [one(seed) for seed in range(draws(size))]
@@ -58,32 +46,8 @@ def known(size: Size, seed: int) -> list[Row]:
         for z in exponents(size):
             stream = streams.zipf(size.of(1_000_000, 200_000, 3_000), KEYS, z, seed)
             for scheme in COMPARED:
-                row = _row(stream, scheme, n, size, fitted=scheme == "wrap")
-                rows.append({"scheme": scheme, "exponent": z, **row})
+                rows.append({"scheme": scheme, "exponent": z, **_row(stream, scheme, n, size)})
     return rows
-
-
-def online(size: Size, seed: int) -> list[Row]:
-    """The same on streams that nobody knows before, with and without drift."""
-    m = size.of(1_000_000, 200_000, 3_000)
-    listed = [
-        RealStream("Zipf, z = 0.8", streams.zipf(m, KEYS, 0.8, seed)),
-        RealStream("Zipf, z = 1.4", streams.zipf(m, KEYS, 1.4, seed)),
-        RealStream("Zipf, z = 2", streams.zipf(m, KEYS, 2.0, seed)),
-        RealStream("turning Zipf, z = 1.5", evolving(size, 1.5, seed)),
-        RealStream("drifting Zipf, z = 1.4", streams.drifting_zipf(m, KEYS, 1.4, 10, seed)),
-        RealStream("uniform", streams.uniform(m, KEYS, seed)),
-        words(m),
-        changes(size.of(600_000, 200_000, 3_000)),
-    ]
-    cases = [(stream.name, stream.keys, 1) for stream in listed]
-    cases += [(f"{listed[i].name}, 5 sources", listed[i].keys, 5) for i in (0, 1)]
-    return [
-        {"stream": name, "scheme": scheme, **_row(keys, scheme, n, size, sources=sources)}
-        for n in size.of(full=(20, 100), quick=(20, 100), tiny=(20,))
-        for name, keys, sources in cases
-        for scheme in COMPARED
-    ]
 
 
 def unequal(size: Size, seed: int) -> list[Row]:
@@ -94,8 +58,8 @@ def unequal(size: Size, seed: int) -> list[Row]:
         speeds = np.tile(fifth, 4)
         for z in size.of(full=(0.8, 1.4, 2.0), quick=(0.8, 2.0), tiny=(1.4,)):
             stream = streams.zipf(m, KEYS, z, seed)
-            for way, (scheme, told, learn) in WAYS.items():
-                options: dict[str, Any] = {"capacities": speeds} if told else {"learn": True} if learn else {}
+            for scheme in WAYS:
+                options: dict[str, Any] = {"capacities": speeds} if scheme == "wrap" else {}
                 found = []
                 for draw in range(size.of(5, 3, 1)):
                     p = PARTITIONERS[scheme](20, draw, **options)
@@ -105,7 +69,9 @@ def unequal(size: Size, seed: int) -> list[Row]:
                     fullest = float((trace.loads / speeds).max() * speeds.sum() / trace.loads.sum())
                     found.append((100 * (fullest - 1), float(trace.pairs - np.unique(stream).size)))
                 above, pairs = (float(value) for value in np.median(found, axis=0))
-                rows.append({"capacities": shape, "exponent": z, "scheme": way, "above": above, "extra pairs": pairs})
+                rows.append(
+                    {"capacities": shape, "exponent": z, "scheme": scheme, "above": above, "extra pairs": pairs}
+                )
     return rows
 
 
@@ -118,31 +84,13 @@ def _bound(rows: Rows) -> str:
 
 def _by_capacity(rows: Rows) -> str:
     parts = []
-    for way, label in (("wrap, told", "told"), ("wrap, learns", "learning"), ("fish", "FISH"), ("w_choices", "W-C")):
-        parts.append(f"{label} {max(pick(rows, 'above', scheme=way)):.1f} %")
-    fewer = [
-        float(row["extra pairs"])
-        <= pick(rows, "extra pairs", scheme="d_choices", capacities=row["capacities"], exponent=row["exponent"])[0]
-        for row in rows
-        if row["scheme"] in ("wrap, told", "wrap, learns")
-    ]
+    for scheme, label in (("wrap", "wrap"), ("fish", "FISH"), ("w_choices", "W-C")):
+        parts.append(f"{label} {max(pick(rows, 'above', scheme=scheme)):.1f} %")
+    ours, theirs = (pick(rows, "extra pairs", scheme=scheme) for scheme in ("wrap", "d_choices"))
+    fewer = sum(one <= other for one, other in zip(ours, theirs, strict=True))
     return (
-        f"greatest load by capacity above the mean, worst of all: {', '.join(parts)}; told or learning, no more pairs "
-        f"than D-Choices at {sum(fewer)} of {len(fewer)} points"
-    )
-
-
-def _against(rows: Rows) -> str:
-    pairs, above = 0, []
-    ours = [row for row in rows if row["scheme"] == "wrap"]
-    for row in ours:
-        same = {"stream": row["stream"], "workers": row["workers"]}
-        pairs += float(row["extra pairs"]) <= pick(rows, "extra pairs", scheme="d_choices", **same)[0]
-        above.append(float(row["max over mean"]) - pick(rows, "max over mean", scheme="w_choices", **same)[0])
-    return (
-        f"of {len(ours)} streams and numbers of workers, no more pairs than D-Choices on {pairs}, no more imbalance "
-        f"than W-Choices on {sum(more <= 0.0 for more in above)}, and at most {max(above):.1f} messages more on the "
-        f"others"
+        f"greatest load by capacity above the mean, worst of all: {', '.join(parts)}; no more pairs than D-Choices at "
+        f"{fewer} of {len(ours)} points"
     )
 
 
@@ -213,13 +161,12 @@ PAPER = Paper(
     citation="skewkit's own scheme: `wrap` beside D-Choices and W-Choices",
     remarks=_REMARKS,
     departures=(
-        "This scheme is no paper's. Its fitted plan is McNaughton's wrap-around rule (1959); head, sketch and "
-        "candidates are those of the D-Choices paper.",
-        "Online, no plan is made of the sketch's frequencies: the rule is applied to the loads as they are, at every "
-        "message, with what the sketch says of its key, which is to plan again all the time. What an epoch does, each "
-        "as long as all before it, is to forget the lists of keys that the sketch has lost.",
-        "Beside its own loads the scheme keeps those that W-Choices would have on the same messages, and counts the "
-        "pairs that D-Choices would have: it is as level as the first as long as it has fewer pairs than the second.",
+        "This scheme is no paper's. Its fitted plan is McNaughton's wrap-around rule (1959); the hashed candidate of a "
+        "key is the first one of the D-Choices paper.",
+        "Online, no plan is made of frequencies: the rule is applied to the loads as they are, at every message. The "
+        "sketch only says which keys keep their lists. It counts the keys that have one, and takes a key in when its "
+        "hashed candidate is full; where all places are taken, the lighter half goes at once, as in Anderson et al., "
+        "A High-Performance Algorithm for Identifying Frequent Items in Data Streams (2017).",
         "Workers neither join nor leave (`elastic` is False): take `fish` or `consistent` for that.",
     ),
     figures=(
@@ -244,25 +191,10 @@ PAPER = Paper(
                 ),
             ),
         ),
-        Figure(
-            "wrap-online",
-            "wrap with frequencies that nobody knows before",
-            "1 M messages (200,000 with --quick; the turning stream is that of FISH).",
-            online,
-            Plot(Axis("stream", ""), (LEVEL, PAIRS), "scheme", across="workers", kind="bar"),
-            (
-                Claim(
-                    "The aim: no more imbalance than W-Choices and no more pairs than D-Choices.",
-                    _against,
-                    "`wrap` lets workers run a message higher than W-Choices to save pairs, and up to 29 messages "
-                    "where keys come in bursts and it has nearly as many further pairs as D-Choices. What several "
-                    "sources allow themselves adds up.",
-                ),
-            ),
-        ),
+        CURVE,
         Figure(
             "wrap-capacities",
-            "wrap on unequal workers, that it is told of or learns of",
+            "wrap on unequal workers, that it is told of",
             "20 workers, 200,000 messages (20,000 with --quick), as fast as the workers can take 95 % of; 10,000 Zipf "
             "keys. `fish` and CG learn from the workers' reports, D-C and W-C do not know of capacities.",
             unequal,
@@ -277,7 +209,7 @@ PAPER = Paper(
                 Claim(
                     "The aim: as level by capacity as on equal workers.",
                     _by_capacity,
-                    "Until the first reports have come workers are taken to be alike.",
+                    "FISH and CG learn from reports, and take workers to be alike until the first have come.",
                 ),
             ),
         ),
