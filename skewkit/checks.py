@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from skewkit.errors import ArgumentError, ArgumentTypeError, nearest, shown
-from skewkit.hashing.columns import key_list
+from skewkit.hashing.plain_keys import key_list
 
 Floats = npt.NDArray[np.float64]
 

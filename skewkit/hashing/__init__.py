@@ -3,6 +3,6 @@
 `skewkit.hashing.spark` holds the hashes that agree with Spark's own and is imported by its full name.
 """
 
-from skewkit.hashing.keys import hash_key, hash_keys
+from skewkit.hashing.key_hash import hash_key, hash_keys
 
 __all__ = ["hash_key", "hash_keys"]

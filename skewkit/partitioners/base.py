@@ -17,9 +17,9 @@ from skewkit import compiled
 from skewkit.checks import HEAVIEST, MOST, Floats, non_negative, real_number, whole_number
 from skewkit.errors import ArgumentError, ArgumentTypeError, UnsupportedError, nearest
 from skewkit.hashing import hash_key, hash_keys
-from skewkit.hashing.columns import plain_keys
-from skewkit.hashing.keys import Key, Keys
+from skewkit.hashing.key_hash import Key, Keys
 from skewkit.hashing.mix import Hashes
+from skewkit.hashing.plain_keys import plain_keys
 from skewkit.partitioners.changing import Changing
 
 Routes = npt.NDArray[np.int32]

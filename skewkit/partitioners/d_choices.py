@@ -84,7 +84,7 @@ class DChoices(HeadTail):
         return min(candidates, key=self._loads.__getitem__)
 
     def _run_compiled(self, hashes: Hashes, weights: Floats, routes: Routes) -> bool:
-        from skewkit.compiled.head_tail import LEAST_OF_D
+        from skewkit.compiled.head_tail_loop import LEAST_OF_D
 
         self._lists.clear()
         _, self._d, self._due = self._loop(

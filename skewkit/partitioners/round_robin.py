@@ -50,7 +50,7 @@ class RoundRobin(HeadTail):
         return worker
 
     def _run_compiled(self, hashes: Hashes, weights: Floats, routes: Routes) -> bool:
-        from skewkit.compiled.head_tail import IN_TURN
+        from skewkit.compiled.head_tail_loop import IN_TURN
 
         self._next, _, _ = self._loop(hashes, weights, routes, IN_TURN, turn=self._next)
         return True

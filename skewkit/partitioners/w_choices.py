@@ -46,7 +46,7 @@ class WChoices(HeadTail):
         return self._least.worker()
 
     def _run_compiled(self, hashes: Hashes, weights: Floats, routes: Routes) -> bool:
-        from skewkit.compiled.head_tail import LEAST_OF_ALL
+        from skewkit.compiled.head_tail_loop import LEAST_OF_ALL
 
         self._loop(hashes, weights, routes, LEAST_OF_ALL)
         return True

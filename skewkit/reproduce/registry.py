@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from skewkit.errors import ArgumentError, nearest
-from skewkit.reproduce.consistent import PAPER as CONSISTENT
-from skewkit.reproduce.d_choices import PAPER as D_CHOICES
-from skewkit.reproduce.dkg import PAPER as DKG
+from skewkit.reproduce.consistent_figures import PAPER as CONSISTENT
+from skewkit.reproduce.d_choices_figures import PAPER as D_CHOICES
+from skewkit.reproduce.dkg_figures import PAPER as DKG
 from skewkit.reproduce.figure import Figure, Paper
-from skewkit.reproduce.fish import PAPER as FISH
-from skewkit.reproduce.posg import PAPER as POSG
+from skewkit.reproduce.fish_figures import PAPER as FISH
+from skewkit.reproduce.posg_figures import PAPER as POSG
 from skewkit.reproduce.wrap_figures import PAPER as WRAP
 
 PAPERS: dict[str, Paper] = {paper.name: paper for paper in (D_CHOICES, CONSISTENT, DKG, POSG, FISH, WRAP)}

@@ -11,8 +11,8 @@ import numpy.typing as npt
 
 from skewkit.checks import Floats, non_negative, whole_number
 from skewkit.errors import ArgumentError, ArgumentTypeError, UnsupportedError, nearest
-from skewkit.hashing.columns import plain_keys
-from skewkit.hashing.keys import Keys, hash_keys
+from skewkit.hashing.key_hash import Keys, hash_keys
+from skewkit.hashing.plain_keys import plain_keys
 from skewkit.partitioners import PARTITIONERS, Partitioner
 from skewkit.partitioners.base import weights_of
 from skewkit.partitioners.capacities import checked_capacities

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from skewkit.checks import Floats
-from skewkit.hashing.keys import Keys
+from skewkit.hashing.key_hash import Keys
 from skewkit.partitioners import Partitioner
 from skewkit.simulator.events import AddWorker, Event, RemoveWorker
 from skewkit.simulator.speeds import Speeds

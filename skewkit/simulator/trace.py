@@ -13,9 +13,9 @@ import numpy.typing as npt
 from skewkit.checks import Floats, non_negative, one_of, real_number, whole_number
 from skewkit.errors import ArgumentError, ArgumentTypeError, UnsupportedError
 from skewkit.hashing import hash_keys
-from skewkit.hashing.columns import key_list
-from skewkit.hashing.keys import Keys
+from skewkit.hashing.key_hash import Keys
 from skewkit.hashing.mix import Hashes
+from skewkit.hashing.plain_keys import key_list
 from skewkit.partitioners import Partitioner
 from skewkit.simulator.speeds import Speeds
 from skewkit.simulator.timing import Queue, busy_until, lengths_at, queues_of

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from skewkit.checks import HEAVIEST, MOST, Floats, non_negative, real_number, whole_number
 from skewkit.errors import ArgumentError, ArgumentTypeError
 from skewkit.hashing import hash_keys
-from skewkit.hashing.keys import Key, Keys
+from skewkit.hashing.key_hash import Key, Keys
 from skewkit.hashing.mix import GOLDEN, mix
 
 _HALF = np.uint64(32)

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from skewkit.checks import HEAVIEST, MOST, keys_and_weights, real_number, whole_number
 from skewkit.errors import ArgumentTypeError, KeyTypeError
-from skewkit.hashing.columns import is_null
+from skewkit.hashing.plain_keys import is_null
 
 
 class _NaN(float):

@@ -138,7 +138,7 @@ def test_masks_are_not_lost():
 
 def test_numbers_without_nulls_are_not_listed(monkeypatch):
     """Else a column of a hundred million integers would become as many Python objects."""
-    monkeypatch.setattr("skewkit.hashing.keys._hash_list", None)
+    monkeypatch.setattr("skewkit.hashing.key_hash._hash_list", None)
     for column in (
         pa.array([3, 4]),
         pa.chunked_array([[3], [4]]),

@@ -47,7 +47,7 @@ class HeadTail(Sketched):
         due: int = 0,
     ) -> tuple[int, int, int]:
         """Do what `_walk` does in a compiled loop; return the next turn, d, and when d is due."""
-        from skewkit.compiled.head_tail import route_head_tail
+        from skewkit.compiled.head_tail_loop import route_head_tail
 
         loads, before = self._load_view(), self.messages
         self.messages += hashes.size

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from skewkit.checks import MOST, Floats, whole_number
 from skewkit.errors import ArgumentError
 from skewkit.hashing import hash_keys
-from skewkit.hashing.keys import Keys
+from skewkit.hashing.key_hash import Keys
 from skewkit.hashing.mix import Hashes
 from skewkit.partitioners.base import Partitioner, Routes, weights_of
 from skewkit.partitioners.bases.sketched import counters, threshold

@@ -111,7 +111,7 @@ class Fish(Partitioner):
         return self._count_one(worker, weight)
 
     def _run_compiled(self, hashes: Hashes, weights: Floats, routes: Routes) -> bool:
-        from skewkit.compiled.fish import route_fish
+        from skewkit.compiled.fish_loop import route_fish
 
         degrees, units = self._hot.count_many(hashes, weights)
         ring, waiting = self._ring, self._waiting

@@ -99,7 +99,7 @@ class Scheduler:
 
     def run_compiled(self, hashes: Hashes, weights: Floats, loads: Floats, routes: npt.NDArray[np.int32]) -> None:
         """Do what `submit` does in WAIT_ALL and RUN in a compiled loop, for messages without a report between."""
-        from skewkit.compiled.posg import route_estimated
+        from skewkit.compiled.posg_loop import route_estimated
 
         known = [self._sum] if self._sum is not None else [table for table in self.tables if table is not None]
         estimates = np.array(self.estimates)

@@ -129,7 +129,7 @@ class Cut:
 
     def run_compiled(self, hashes: Hashes, weights: Floats, loads: Floats, routes: npt.NDArray[np.int32]) -> None:
         """Route messages as `turn` does, in a compiled loop, and add them to the loads."""
-        from skewkit.compiled.fitted import route_cut
+        from skewkit.compiled.cut_loop import route_cut
 
         borders, heads = np.array(self.borders, dtype=np.uint64), np.array(self.heads, dtype=np.uint64)
         starts, owners = np.array(self.starts, dtype=np.int64), np.array(self.owners, dtype=np.int64)

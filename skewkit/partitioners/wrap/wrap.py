@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from skewkit.checks import MOST, Floats, real_number, whole_number
-from skewkit.hashing.keys import Keys
+from skewkit.hashing.key_hash import Keys
 from skewkit.hashing.mix import Hashes
 from skewkit.partitioners.base import Routes
 from skewkit.partitioners.bases.planned import known_frequencies

@@ -20,8 +20,8 @@ import numpy.typing as npt
 
 from skewkit import compiled
 from skewkit.errors import KeyTypeError
-from skewkit.hashing.columns import is_null, key_list, plain_keys, resolution
 from skewkit.hashing.mix import GOLDEN, Hashes, mix, mix_many
+from skewkit.hashing.plain_keys import is_null, key_list, plain_keys, resolution
 
 Key: TypeAlias = int | str | bytes | float | bool | dt.date | decimal.Decimal | tuple[Any, ...] | None
 Keys: TypeAlias = Sequence[Any] | npt.NDArray[Any]
