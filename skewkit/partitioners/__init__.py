@@ -1,9 +1,13 @@
 """Partitioners: every scheme that skewkit knows, in pure Python, under one registry.
 
+The registry also says which of them place keys on Spark, and how (`on_spark`).
+
 >>> from skewkit.partitioners import PARTITIONERS
 >>> p = PARTITIONERS["w_choices"](workers=10, seed=0)
 >>> p.route("hot") in range(10)
 True
+>>> [name for name, scheme in PARTITIONERS.items() if scheme.on_spark]
+['key', 'round_robin', 'd_choices', 'w_choices', 'dkg', 'wrap']
 """
 
 from skewkit.partitioners.base import Partitioner

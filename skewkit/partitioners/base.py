@@ -50,6 +50,7 @@ class Partitioner(Changing, ABC):
 
     name: ClassVar[str]
     planned: ClassVar[bool] = False  # `fit` makes a plan from known frequencies
+    on_spark: ClassVar[str] = ""  # how it routes on Spark: "plan" (`skewkit.plan.placement`), or not at all
     learns: bool = False  # `observe` changes the routes; of some schemes it does by an option only
 
     def __init__(self, workers: int, seed: int = 0, **unknown: Any) -> None:

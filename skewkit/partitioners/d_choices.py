@@ -48,6 +48,7 @@ class DChoices(HeadTail):
     """
 
     name: ClassVar[str] = "d_choices"
+    on_spark: ClassVar[str] = "plan"
 
     def __init__(
         self,

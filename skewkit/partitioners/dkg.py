@@ -45,6 +45,7 @@ class DistributionAware(Planned):
     """
 
     name: ClassVar[str] = "dkg"
+    on_spark: ClassVar[str] = "plan"
 
     def __init__(
         self,

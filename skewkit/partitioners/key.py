@@ -24,6 +24,7 @@ class KeyGrouping(Partitioner):
     """
 
     name: ClassVar[str] = "key"
+    on_spark: ClassVar[str] = "plan"
 
     def _route_one(self, hashed: int, weight: float) -> int:
         return self._count_one(candidate(hashed, 1, self.workers), weight)

@@ -28,6 +28,7 @@ class RoundRobin(HeadTail):
     """
 
     name: ClassVar[str] = "round_robin"
+    on_spark: ClassVar[str] = "plan"
 
     def __init__(
         self,

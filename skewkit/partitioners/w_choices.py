@@ -29,6 +29,7 @@ class WChoices(HeadTail):
     """
 
     name: ClassVar[str] = "w_choices"
+    on_spark: ClassVar[str] = "plan"
 
     def __init__(
         self,

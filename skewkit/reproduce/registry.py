@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from skewkit.errors import ArgumentError, nearest
 from skewkit.reproduce.consistent_figures import PAPER as CONSISTENT
-from skewkit.reproduce.d_choices_figures import PAPER as D_CHOICES
+from skewkit.reproduce.d_choices.d_choices_figures import PAPER as D_CHOICES
 from skewkit.reproduce.dkg_figures import PAPER as DKG
 from skewkit.reproduce.figure import Figure, Paper
 from skewkit.reproduce.fish_figures import PAPER as FISH

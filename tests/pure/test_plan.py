@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from skewkit.errors import ArgumentError, ProfileError
 from skewkit.hashing.spark import xxhash64
+from skewkit.partitioners import PARTITIONERS
 from skewkit.partitioners.rules.optimal_choices import optimal_choices
 from skewkit.plan.placement.alias import SCALE, alias_table
 from skewkit.plan.placement.key_plan import KeyPlan, key_plan
@@ -159,3 +160,8 @@ def test_a_route_stays_inside_its_choices(row, scheme):
     assert plan.draw(len(plan.heavy), row) in {p for p, _ in plan.spread}
     tail = 12345
     assert plan.partition(tail, row) == plan.buckets[tail % len(plan.buckets)]
+
+
+def test_the_registry_of_schemes_says_which_are_placed_by_a_plan():
+    assert list(SCHEMES) == [name for name, scheme in PARTITIONERS.items() if scheme.on_spark]
+    assert {scheme.on_spark for scheme in PARTITIONERS.values()} == {"", "plan"}

@@ -87,6 +87,7 @@ class WrapAround(Online):
     """
 
     name: ClassVar[str] = "wrap"
+    on_spark: ClassVar[str] = "plan"
     planned: ClassVar[bool] = True
 
     def __init__(

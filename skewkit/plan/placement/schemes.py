@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from skewkit.partitioners import PARTITIONERS
 from skewkit.partitioners.rules.lpt import longest_first
 from skewkit.partitioners.rules.optimal_choices import optimal_choices
 from skewkit.partitioners.rules.wrap_around import water_level, wrap_around
@@ -161,7 +162,7 @@ def _candidate(key_hash: int, choice: int, partitions: int) -> int:
     return (x ^ (x >> 31)) % partitions
 
 
-SCHEMES: dict[str, Callable[[KeyLoad, int, float], Placement]] = {
+_PLACES: dict[str, Callable[[KeyLoad, int, float], Placement]] = {
     "wrap": wrap,
     "d_choices": d_choices,
     "w_choices": w_choices,
@@ -169,3 +170,5 @@ SCHEMES: dict[str, Callable[[KeyLoad, int, float], Placement]] = {
     "dkg": dkg,
     "key": key,
 }
+SCHEMES = {name: _PLACES[name] for name, scheme in PARTITIONERS.items() if scheme.on_spark == "plan"}
+"""Those that the registry of schemes says are placed on Spark by a plan."""

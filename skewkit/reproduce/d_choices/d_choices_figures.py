@@ -1,6 +1,6 @@
 """The figures of Nasir et al., "When Two Choices Are not Enough"."""
 
-from skewkit.reproduce import d_choices_analysis, d_choices_balance, d_choices_queues, d_choices_real
+from skewkit.reproduce.d_choices import d_choices_analysis, d_choices_balance, d_choices_queues, d_choices_real
 from skewkit.reproduce.figure import Paper
 
 PAPER = Paper(

@@ -1,0 +1,1 @@
+"""The figures of the D-Choices paper."""
