@@ -35,7 +35,7 @@ class Table(NamedTuple):
 
 
 class Lists(NamedTuple):
-    """Lists of workers by 64-bit hash, each a heap: `size` lists, of which the first `state[0]` are in use.
+    """Lists of workers by 64-bit hash, rising: `size` lists, of which the first `state[0]` are in use.
 
     Attributes:
         keys: uint64 (size,), hash of every list.
@@ -43,8 +43,9 @@ class Lists(NamedTuple):
         starts: int64 (size,), first entry of the list.
         lengths: int64 (size,), its entries in use.
         rooms: int64 (size,), its entries.
-        seen: (entries,) fill of a worker when the heap last looked.
-        places: int32 (entries,), the worker.
+        places: int32 (entries,), the workers.
+        floors: (size,) what none of the list has less of.
+        cursors: int64 (size,), where in the list the next worker with just that is looked for.
         slots: int32 (a power of two,), index by hash, open addressing; -1 is empty.
         state: int64 (3,), lists in use, entries in use, whether the slots are yet to be filled (-1).
     """
@@ -54,7 +55,8 @@ class Lists(NamedTuple):
     starts: npt.NDArray[np.int64]
     lengths: npt.NDArray[np.int64]
     rooms: npt.NDArray[np.int64]
-    seen: npt.NDArray[np.float64]
     places: npt.NDArray[np.int32]
+    floors: npt.NDArray[np.float64]
+    cursors: npt.NDArray[np.int64]
     slots: npt.NDArray[np.int32]
     state: npt.NDArray[np.int64]

@@ -37,50 +37,79 @@ def _index(lists: Lists) -> None:
         lists.slots[at] = row
 
 
-# A heap of (fill when it last looked, place), in the entries start..end-1
+# The least loaded of all workers: a heap of fills as they were when it last looked, the lower place first
 
 
 @compiled
-def _lower(
-    seen: Floats, owner: Ints, start: np.int64, end: np.int64, at: np.int64, fill: float, place: np.int64
-) -> None:
-    """Put (fill, place) at entry `start + at`, or below where it belongs."""
-    size = end - start
+def _lower(seen: Floats, owner: Ints, at: np.int64, fill: float, place: np.int64) -> None:
+    """Put (fill, place) at entry `at` of a heap, or below where it belongs."""
     while True:
         child = 2 * at + 1
-        if child >= size:
+        if child >= seen.size:
             break
-        one, other = start + child, start + child + 1
-        if other < end and (seen[other] < seen[one] or (seen[other] == seen[one] and owner[other] < owner[one])):
-            child, one = child + 1, other
-        if seen[one] > fill or (seen[one] == fill and owner[one] > place):
+        right = child + 1
+        if right < seen.size and (
+            seen[right] < seen[child] or (seen[right] == seen[child] and owner[right] < owner[child])
+        ):
+            child = right
+        if seen[child] > fill or (seen[child] == fill and owner[child] > place):
             break
-        seen[start + at], owner[start + at] = seen[one], owner[one]
+        seen[at], owner[at] = seen[child], owner[child]
         at = child
-    seen[start + at], owner[start + at] = fill, place
+    seen[at], owner[at] = fill, place
 
 
 @compiled
-def _least(seen: Floats, owner: Ints, start: np.int64, end: np.int64, fills: Floats) -> np.int64:
-    """Return the place with the least fill in a heap; entries on top that are out of date are renewed."""
+def _least_of_all(seen: Floats, owner: Ints, fills: Floats) -> np.int64:
     while True:
-        place = np.int64(owner[start])
-        if fills[place] == seen[start]:
+        place = np.int64(owner[0])
+        if fills[place] == seen[0]:
             return place
-        _lower(seen, owner, start, end, np.int64(0), fills[place], place)
+        _lower(seen, owner, np.int64(0), fills[place], place)
 
 
 @compiled
-def _join(seen: Floats, owner: Ints, start: np.int64, end: np.int64, fill: float, place: np.int64) -> None:
-    """Put (fill, place) into the entry `end` of a heap, and up to where it belongs."""
-    at = end - start
-    while at > 0:
-        above = start + ((at - 1) >> 1)
-        if seen[above] < fill or (seen[above] == fill and owner[above] < place):
-            break
-        seen[start + at], owner[start + at] = seen[above], owner[above]
-        at = (at - 1) >> 1
-    seen[start + at], owner[start + at] = fill, place
+def _least_of(lists: Lists, row: np.int64, fills: Floats) -> np.int64:
+    """Return the place with the least fill of a list, which has the lower places first.
+
+    All before the cursor have more than `floors[row]`, and none has less. Fills only grow, so the next place with just
+    that fill is the least loaded, and mostly near.
+    """
+    places, start, length = lists.places, lists.starts[row], lists.lengths[row]
+    floor, at = lists.floors[row], lists.cursors[row]
+    while at < length and fills[places[start + at]] != floor:
+        at += 1
+    if at == length:
+        at, floor = 0, fills[places[start]]
+        for other in range(1, length):
+            fill = fills[places[start + other]]
+            if fill < floor:
+                floor, at = fill, other
+        lists.floors[row] = floor
+    lists.cursors[row] = at
+    return np.int64(places[start + at])
+
+
+@compiled
+def _join(lists: Lists, row: np.int64, place: np.int64, fill: float) -> bool:
+    """Put a place with less than the others into a list; return False where there is no room."""
+    places, state, start, length = lists.places, lists.state, lists.starts[row], lists.lengths[row]
+    if length == lists.rooms[row]:
+        if state[1] + 2 * length > places.size:
+            return False
+        for at in range(length):
+            places[state[1] + at] = places[start + at]
+        start = lists.starts[row] = state[1]
+        lists.rooms[row] = 2 * length
+        state[1] += 2 * length
+    at = length
+    while at > 0 and places[start + at - 1] > place:
+        places[start + at] = places[start + at - 1]
+        at -= 1
+    places[start + at] = place
+    lists.lengths[row] = length + 1
+    lists.floors[row], lists.cursors[row] = fill, at
+    return True
 
 
 @compiled
@@ -105,11 +134,10 @@ def route_online(
     It stops before a message that needs a list, or room in one, where there is none.
     """
     workers = loads.size
-    all_seen, all_owner = fills.copy(), np.arange(workers).astype(np.int32)
+    seen, owner = fills.copy(), np.arange(workers).astype(np.int32)
     for at in range(workers // 2 - 1, -1, -1):
-        _lower(all_seen, all_owner, np.int64(0), np.int64(workers), np.int64(at), fills[at], np.int64(at))
-    keys, counts, starts, lengths, rooms = lists.keys, lists.counts, lists.starts, lists.lengths, lists.rooms
-    seen, owner, slots, state = lists.seen, lists.places, lists.slots, lists.state
+        _lower(seen, owner, np.int64(at), fills[at], np.int64(at))
+    keys, counts, slots, state = lists.keys, lists.counts, lists.slots, lists.state
     if state[2] < 0:
         _index(lists)
         state[2] = 0
@@ -129,30 +157,22 @@ def route_online(
             if place < 0:
                 place += workers
         else:
-            place = _least(seen, owner, starts[row], starts[row] + lengths[row], fills)
+            place = _least_of(lists, row, fills)
         if weight > 0.0 and fills[place] + weight * rates[place] > fair + slack * slacks[place]:
             if row < 0:
-                if state[0] == keys.size or state[1] + 2 > seen.size:
+                if state[0] == keys.size or state[1] + 2 > lists.places.size:
                     return i, total
-                row = state[0]
+                row = np.int64(state[0])
                 keys[row], counts[row], slots[at] = hashed, 0.0, row
-                starts[row], lengths[row], rooms[row] = state[1], 1, 2
-                seen[state[1]], owner[state[1]] = fills[place], place
+                lists.floors[row], lists.cursors[row] = fills[place], 0
+                lists.starts[row], lists.lengths[row], lists.rooms[row] = state[1], 1, 2
+                lists.places[state[1]] = place
                 state[0] += 1
                 state[1] += 2
-            least = _least(all_seen, all_owner, np.int64(0), np.int64(workers), fills)
+            least = _least_of_all(seen, owner, fills)
             if fills[least] < fills[place]:
-                start, length = starts[row], lengths[row]
-                if length == rooms[row]:
-                    if state[1] + 2 * length > seen.size:
-                        return i, total
-                    for entry in range(length):
-                        seen[state[1] + entry], owner[state[1] + entry] = seen[start + entry], owner[start + entry]
-                    start = starts[row] = state[1]
-                    rooms[row] = 2 * length
-                    state[1] += 2 * length
-                _join(seen, owner, start, start + length, fills[least], least)
-                lengths[row] += 1
+                if not _join(lists, row, least, fills[least]):
+                    return i, total
                 place = least
         if row >= 0:
             counts[row] += weight

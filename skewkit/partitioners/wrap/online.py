@@ -105,24 +105,12 @@ class Online(Partitioner):
         from skewkit.compiled.wrap_loop import route_online
 
         views = self._load_view(), np.frombuffer(self._fills), np.frombuffer(self._rates), np.frombuffer(self._slacks)
-        done = 0
+        rule, done = (self._shift, self.margin, self.epsilon), 0
         while done < hashes.size:
             if self._packed is None:
                 self._packed = pack(self._own, self._counts, self.capacity)
-            before = done
-            done, self._total = route_online(
-                hashes,
-                weights,
-                routes,
-                *views,
-                self._packed,
-                self._shift,
-                self.margin,
-                self.epsilon,
-                done,
-                self._total,
-                self.messages,
-            )
+            before, so_far = done, (self._total, self.messages)
+            done, self._total = route_online(hashes, weights, routes, *views, self._packed, *rule, done, *so_far)
             self.messages += done - before
             if done < hashes.size and len(self._lists) == self.capacity:  # else it is the arrays that were full
                 self._plan()

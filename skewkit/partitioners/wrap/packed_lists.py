@@ -23,23 +23,21 @@ def pack(own: dict[int, LeastLoaded], counts: dict[int, float], capacity: int) -
     used = len(own)
     size = min(capacity, 2 * used + _ROOM)
     keys = np.zeros(size, dtype=np.uint64)
-    weights, starts, lengths = np.zeros(size), *np.zeros((2, size), dtype=np.int64)
+    counted, starts, lengths = np.zeros(size), *np.zeros((2, size), dtype=np.int64)
     keys[:used] = np.fromiter(own, np.uint64, used)
-    weights[:used] = np.fromiter(counts.values(), np.float64, used)
+    counted[:used] = np.fromiter(counts.values(), np.float64, used)
     lengths[:used] = np.fromiter(map(len, own.values()), np.int64, used)
     rooms = 2 * lengths
     starts[:used] = np.cumsum(rooms[:used]) - rooms[:used]
     end = int(rooms.sum())
-    fills, places = np.zeros(2 * end + _ROOM), np.zeros(2 * end + _ROOM, dtype=np.int32)
-    entries = [entry for one in own.values() for entry in one.heap]
-    at = np.repeat(starts[:used] - (np.cumsum(lengths[:used]) - lengths[:used]), lengths[:used]) + np.arange(
-        len(entries)
-    )
-    if entries:
-        fills[at], places[at] = zip(*entries, strict=True)
+    places = np.zeros(2 * end + _ROOM, dtype=np.int32)
+    entries = [place for one in own.values() for place in sorted(place for _, place in one.heap)]
+    free = starts[:used] - (np.cumsum(lengths[:used]) - lengths[:used])  # entries before a list that are not in use
+    places[np.repeat(free, lengths[:used]) + np.arange(len(entries))] = entries
     slots = np.full(1 << (4 * size - 1).bit_length(), -1, dtype=np.int32)
     state = np.array([used, end, -1], dtype=np.int64)
-    return Lists(keys, weights, starts, lengths, rooms, fills, places, slots, state)
+    floors, cursors = np.full(size, -1.0), np.zeros(size, dtype=np.int64)
+    return Lists(keys, counted, starts, lengths, rooms, places, floors, cursors, slots, state)
 
 
 def unpack(lists: Lists, fills: array[float]) -> tuple[dict[int, LeastLoaded], dict[int, float]]:
