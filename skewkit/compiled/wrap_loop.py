@@ -69,28 +69,6 @@ def _least_of_all(seen: Floats, owner: Ints, fills: Floats) -> np.int64:
 
 
 @compiled
-def _least_of(lists: Lists, row: np.int64, fills: Floats) -> np.int64:
-    """Return the place with the least fill of a list, which has the lower places first.
-
-    All before the cursor have more than `floors[row]`, and none has less. Fills only grow, so the next place with just
-    that fill is the least loaded, and mostly near.
-    """
-    places, start, length = lists.places, lists.starts[row], lists.lengths[row]
-    floor, at = lists.floors[row], lists.cursors[row]
-    while at < length and fills[places[start + at]] != floor:
-        at += 1
-    if at == length:
-        at, floor = 0, fills[places[start]]
-        for other in range(1, length):
-            fill = fills[places[start + other]]
-            if fill < floor:
-                floor, at = fill, other
-        lists.floors[row] = floor
-    lists.cursors[row] = at
-    return np.int64(places[start + at])
-
-
-@compiled
 def _join(lists: Lists, row: np.int64, place: np.int64, fill: float) -> bool:
     """Put a place with less than the others into a list; return False where there is no room."""
     places, state, start, length = lists.places, lists.state, lists.starts[row], lists.lengths[row]
@@ -131,13 +109,16 @@ def route_online(
 ) -> tuple[int, float]:
     """Route messages from number `begin` on; return how many are done, and their total.
 
-    It stops before a message that needs a list, or room in one, where there is none.
+    It stops before a message that needs a list, or room in one, where there is none. The least loaded of a list, which
+    has the lower places first, is found by a cursor: all before it have more than `floors[row]`, and none has less.
+    Fills only grow, so the next place with just that fill is the least loaded, and mostly near.
     """
     workers = loads.size
     seen, owner = fills.copy(), np.arange(workers).astype(np.int32)
     for at in range(workers // 2 - 1, -1, -1):
         _lower(seen, owner, np.int64(at), fills[at], np.int64(at))
     keys, counts, slots, state = lists.keys, lists.counts, lists.slots, lists.state
+    places, starts, lengths, floors, cursors = lists.places, lists.starts, lists.lengths, lists.floors, lists.cursors
     if state[2] < 0:
         _index(lists)
         state[2] = 0
@@ -157,16 +138,28 @@ def route_online(
             if place < 0:
                 place += workers
         else:
-            place = _least_of(lists, row, fills)
+            # This loop in place, as a call with arrays costs more than the search.
+            start, length, near, floor = starts[row], lengths[row], cursors[row], floors[row]
+            while near < length and fills[places[start + near]] != floor:
+                near += 1
+            if near == length:
+                near, floor = 0, fills[places[start]]
+                for other in range(1, length):
+                    fill = fills[places[start + other]]
+                    if fill < floor:
+                        floor, near = fill, other
+                floors[row] = floor
+            cursors[row] = near
+            place = np.int64(places[start + near])
         if weight > 0.0 and fills[place] + weight * rates[place] > fair + slack * slacks[place]:
             if row < 0:
-                if state[0] == keys.size or state[1] + 2 > lists.places.size:
+                if state[0] == keys.size or state[1] + 2 > places.size:
                     return i, total
                 row = np.int64(state[0])
                 keys[row], counts[row], slots[at] = hashed, 0.0, row
-                lists.floors[row], lists.cursors[row] = fills[place], 0
-                lists.starts[row], lists.lengths[row], lists.rooms[row] = state[1], 1, 2
-                lists.places[state[1]] = place
+                floors[row], cursors[row] = fills[place], 0
+                starts[row], lengths[row], lists.rooms[row] = state[1], 1, 2
+                places[state[1]] = place
                 state[0] += 1
                 state[1] += 2
             least = _least_of_all(seen, owner, fills)
