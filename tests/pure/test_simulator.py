@@ -97,32 +97,6 @@ def test_a_text_or_a_mapping_is_no_stream():
         replay([1], "fish", workers=2, events=np.array(3))
 
 
-def test_several_sources_of_wrap_add_up_to_less_than_those_of_d_choices():
-    stream = streams.zipf(200_000, 10_000, 1.4, seed=1)
-    ours, theirs = (replay(stream, name, workers=100, sources=48) for name in ("wrap", "d_choices"))
-    assert ours.imbalance < 0.6 * theirs.imbalance
-    assert ours.pairs < theirs.pairs
-
-
-@pytest.mark.parametrize(("z", "sources", "few"), [(1.4, 48, 48), (2.0, 5, 12), (2.0, 48, 48)])
-def test_several_sources_of_wrap_share_the_workers_of_a_key(z, sources, few):
-    """What each opens for itself would add up to more than D-Choices has, which draws the same ones everywhere."""
-    stream = streams.drifting_zipf(300_000, 10_000, z, 5, seed=1)
-    ours, w, d = (replay(stream, name, workers=100, sources=sources) for name in ("wrap", "w_choices", "d_choices"))
-    assert ours.pairs < 0.92 * d.pairs < w.pairs
-    assert ours.imbalance <= w.imbalance + few / stream.size < d.imbalance / 10
-
-
-@pytest.mark.parametrize("capacities", [None, [1.0, 2.0, 4.0, 1.0, 1.0] * 10])
-def test_several_sources_of_wrap_route_one_by_one_as_in_bulk(capacities):
-    stream = streams.drifting_zipf(20_000, 1000, 1.6, 4, seed=3)
-    weights = np.random.default_rng(3).pareto(3.0, stream.size)
-    for source in range(3):
-        plain, bulk = (PARTITIONERS["wrap"](workers=50, capacities=capacities).as_source(source, 3) for _ in range(2))
-        routes = [plain.route(key, weight) for key, weight in zip(stream.tolist(), weights.tolist(), strict=True)]
-        assert bulk.route_many(stream, weights).tolist() == routes
-
-
 def test_an_instance_is_copied_and_stays_as_it_was():
     p = PARTITIONERS["two_choices"](workers=4, seed=1)
     p.route_many(range(10))
