@@ -165,3 +165,35 @@ def test_a_route_stays_inside_its_choices(row, scheme):
 def test_the_registry_of_schemes_says_which_are_placed_by_a_plan():
     assert list(SCHEMES) == [name for name, scheme in PARTITIONERS.items() if scheme.on_spark]
     assert {scheme.on_spark for scheme in PARTITIONERS.values()} == {"", "plan"}
+
+
+@given(
+    load=loads.filter(lambda load: load.heavy and load.heavy[0].divisible),
+    capacities=st.lists(st.floats(0.1, 10), min_size=1, max_size=20),
+)
+@settings(max_examples=40, deadline=None)
+def test_a_plan_loads_partitions_by_capacity(load, capacities):
+    n, share = len(capacities), np.array(capacities) / sum(capacities)
+    plan = key_plan(load, n, "wrap", capacities=capacities)
+    assert sum(plan.loads) == pytest.approx(load.total)
+    tail = max(load.above(1 / (5 * n)).tail)
+    assert np.all(np.array(plan.loads) <= 1.005 * share * load.total + tail + 1e-6)
+    whole = key_plan(load, n, "dkg", capacities=capacities)
+    assert all(len(route.parts) == 1 for route in whole.heavy)
+    assert sum(whole.loads) == pytest.approx(load.total)
+
+
+def test_equal_capacities_change_nothing_but_the_numbers():
+    load = load_of(zipf(1.2, 300), spread=1e4)
+    for scheme in ("wrap", "dkg"):
+        plain, equal = key_plan(load, 20, scheme), key_plan(load, 20, scheme, capacities=[3.0] * 20)
+        assert sorted(equal.loads) == pytest.approx(sorted(plain.loads))
+
+
+@pytest.mark.parametrize(
+    ("scheme", "capacities", "match"),
+    [("w_choices", [1.0, 2.0], "knows of no capacities"), ("wrap", [1.0], "expected 2"), ("dkg", [1.0, 0.0], "is 0")],
+)
+def test_capacities_of_a_plan_that_make_no_sense_are_refused(scheme, capacities, match):
+    with pytest.raises(ArgumentError, match=match):
+        key_plan(load_of([5.0, 3.0]), 2, scheme, capacities=capacities)

@@ -18,7 +18,9 @@ from skewkit.checks import Floats, non_negative
 from skewkit.errors import ArgumentError
 
 
-def longest_first(weights: Sequence[float] | npt.NDArray[Any], loads: Floats) -> npt.NDArray[np.int32]:
+def longest_first(
+    weights: Sequence[float] | npt.NDArray[Any], loads: Floats, capacities: Floats | None = None
+) -> npt.NDArray[np.int32]:
     """Return for every item the worker that takes it, on top of the loads that are there already.
 
     * Deterministic: items of equal weight in their given order, workers of equal load by lowest index.
@@ -26,11 +28,13 @@ def longest_first(weights: Sequence[float] | npt.NDArray[Any], loads: Floats) ->
     * An item of weight zero changes no load, so a plain LPT would give all of them to one worker. Here they
       are dealt out like cards, beginning with the least loaded worker: every worker gets the same number of
       them, give or take one.
+    * With capacities an item goes where (load + weight) / capacity is then least: to a slow worker only if it fits.
     * `loads` is not changed.
 
     Args:
         weights: (items,) finite, zero or more, in any unit.
         loads: (workers,) load that each worker has already, in the same unit.
+        capacities: (workers,) above zero; all alike by default.
 
     Raises:
         ArgumentError: `loads` is empty, or a weight or load is negative or not finite.
@@ -41,6 +45,8 @@ def longest_first(weights: Sequence[float] | npt.NDArray[Any], loads: Floats) ->
     array([0, 1, 0, 1, 0], dtype=int32)
     >>> longest_first([3, 0, 0, 0], np.array([0.0, 1.0]))
     array([0, 1, 0, 1], dtype=int32)
+    >>> longest_first([3, 3, 2], np.zeros(2), np.array([1.0, 4.0]))
+    array([1, 1, 0], dtype=int32)
     """
     items = non_negative("weights", weights)
     level = non_negative("loads", loads)
@@ -49,10 +55,17 @@ def longest_first(weights: Sequence[float] | npt.NDArray[Any], loads: Floats) ->
     target = np.zeros(items.size, dtype=np.int32)
     order = np.argsort(-items, kind="stable")
     filled = int(np.count_nonzero(items))
+    placed = np.empty(filled, dtype=np.int32)
+    heavy = items[order[:filled]].tolist()
+    if capacities is not None:
+        level = level.copy()
+        for position, weight in enumerate(heavy):
+            placed[position] = worker = int(np.argmin((level + weight) / capacities))
+            level[worker] += weight
+        level = level / capacities
     heap = [(load, worker) for worker, load in enumerate(level.tolist())]
     heapq.heapify(heap)
-    placed = np.empty(filled, dtype=np.int32)
-    for position, weight in enumerate(items[order[:filled]].tolist()):
+    for position, weight in enumerate(heavy if capacities is None else ()):
         load, worker = heap[0]
         heapq.heapreplace(heap, (load + weight, worker))
         placed[position] = worker

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import Any
@@ -11,12 +12,13 @@ import numpy as np
 
 from skewkit.checks import whole_number
 from skewkit.errors import ArgumentError, ProfileError, nearest
+from skewkit.partitioners.capacities import checked_capacities, relative_capacities
 from skewkit.partitioners.rules.wrap_around import water_level
 from skewkit.plan.placement.alias import SCALE, alias_table
 from skewkit.plan.placement.load import KeyLoad
 from skewkit.plan.placement.lookup import cuckoo_table, slots_of
 from skewkit.plan.placement.plan_check import check_routes
-from skewkit.plan.placement.schemes import SCHEMES
+from skewkit.plan.placement.schemes import BY_CAPACITY, SCHEMES
 from skewkit.plan.profile.values import from_jsonable, to_jsonable
 
 FORMAT = 1
@@ -149,7 +151,13 @@ class KeyPlan:
 
 
 def key_plan(
-    load: KeyLoad, partitions: int, scheme: str = "wrap", *, theta: float | None = None, epsilon: float = EPSILON
+    load: KeyLoad,
+    partitions: int,
+    scheme: str = "wrap",
+    *,
+    theta: float | None = None,
+    epsilon: float = EPSILON,
+    capacities: Sequence[float] | None = None,
 ) -> KeyPlan:
     """Place a load on `partitions` partitions.
 
@@ -159,20 +167,28 @@ def key_plan(
         scheme: a name in `skewkit.plan.placement.schemes.SCHEMES`.
         theta: least share of a heavy key; 1/(5n) as in the D-Choices paper, Section III-A, unless given.
         epsilon: tolerated imbalance in Eq. (3) of that paper; used by `d_choices`.
+        capacities: (n,) how much each partition is to get, in any unit, for `wrap` and `dkg`. Partitions then keep
+            their numbers; else they are numbered by falling load.
 
     Raises:
-        ArgumentError: unknown scheme, or a number of partitions below 1.
+        ArgumentError: unknown scheme, a number of partitions below 1, capacities that are not n numbers above zero, or
+            a scheme that knows of none.
     """
     n = whole_number("partitions", partitions)
     if scheme not in SCHEMES:
         raise ArgumentError(f"unknown scheme {scheme!r}: {nearest(scheme, SCHEMES)}")
+    if capacities is not None and scheme not in BY_CAPACITY:
+        raise ArgumentError(f"{scheme!r} knows of no capacities; expected one of {', '.join(map(repr, BY_CAPACITY))}")
     load = load.above(1 / (5 * n) if theta is None else theta)
-    place = SCHEMES[scheme](load, n, epsilon)
+    known = checked_capacities(capacities, n)
+    relative = relative_capacities(known, n)
+    place = SCHEMES[scheme](load, n, epsilon, *([] if known is None else [relative]))
     spread = [0.0] * n
     if load.spread:
-        spread = [float(w) for w in np.maximum(0.0, water_level(load.spread, place.loads) - place.loads)]
+        level = water_level(load.spread, place.loads, None if known is None else relative)
+        spread = [float(w) for w in np.maximum(0.0, level * relative - place.loads)]
     loads = place.loads + np.asarray(spread)
-    order = np.argsort(-loads, kind="stable")
+    order = np.argsort(-loads if known is None else np.zeros(n), kind="stable")
     number = np.empty(n, dtype=int)
     number[order] = np.arange(n)
 

@@ -26,6 +26,12 @@ class Placement:
     heavy: list[Parts]
     buckets: npt.NDArray[np.int32]
     choices: int = 1
+    capacities: Floats | None = None
+
+    @property
+    def peak(self) -> float:
+        """The greatest load, by capacity."""
+        return float((self.loads if self.capacities is None else self.loads / self.capacities).max())
 
     def put(self, index: int, parts: Parts) -> None:
         """Place heavy key `index`."""
@@ -34,17 +40,21 @@ class Placement:
             self.loads[partition] += weight
 
 
-def _start(load: KeyLoad, partitions: int, whole: Collection[int] = ()) -> Placement:
+def _start(load: KeyLoad, partitions: int, whole: Collection[int] = (), capacities: Floats | None = None) -> Placement:
     """Nothing placed yet but the keys that are not cut: the longest first, each on the emptiest partition.
 
     Keys that come in equal pieces are placed before them, each piece on the emptiest partition without one.
     """
     place = Placement(np.zeros(partitions), [[] for _ in load.heavy], np.zeros(len(load.tail), dtype=np.int32))
+    place.capacities = capacities
     for i in sorted((i for i, h in enumerate(load.heavy) if h.pieces), key=lambda i: -_piece(load.heavy[i])):
-        emptiest = np.argsort(place.loads, kind="stable")[: load.heavy[i].pieces]
+        piece = _piece(load.heavy[i])
+        after = place.loads if capacities is None else (place.loads + piece) / capacities
+        emptiest = np.argsort(after, kind="stable")[: load.heavy[i].pieces]
         place.put(i, [(int(p), _piece(load.heavy[i])) for p in emptiest])
     uncut = [i for i, h in enumerate(load.heavy) if not h.pieces and (not h.divisible or i in whole)]
-    for i, target in zip(uncut, longest_first([load.heavy[i].weight for i in uncut], place.loads), strict=True):
+    targets = longest_first([load.heavy[i].weight for i in uncut], place.loads, capacities)
+    for i, target in zip(uncut, targets, strict=True):
         place.put(i, [(int(target), load.heavy[i].weight)])
     return place
 
@@ -52,7 +62,7 @@ def _start(load: KeyLoad, partitions: int, whole: Collection[int] = ()) -> Place
 def _tail(load: KeyLoad, place: Placement, *, on_top: bool = True) -> None:
     """Place the tail buckets by LPT, on top of the loads that are there already (DKG) or as if there were none."""
     weights = np.asarray(load.tail)
-    place.buckets = longest_first(weights, place.loads if on_top else np.zeros_like(place.loads))
+    place.buckets = longest_first(weights, place.loads if on_top else np.zeros_like(place.loads), place.capacities)
     place.loads += np.bincount(place.buckets, weights=weights, minlength=place.loads.size)
 
 
@@ -64,26 +74,28 @@ def _piece(heavy: HeavyLoad) -> float:
     return heavy.weight / heavy.pieces
 
 
-def wrap(load: KeyLoad, partitions: int, epsilon: float) -> Placement:
+def wrap(load: KeyLoad, partitions: int, epsilon: float, capacities: Floats | None = None) -> Placement:
     """skewkit's own: small heavy keys whole, then the tail, then the large ones poured into the room that is left.
 
     * A key of at most half a mean load stays whole where the others can still be levelled around it.
     * Level (up to one tail bucket) wherever no key that may not be cut is larger than the mean.
     * At most len(heavy) + n - 1 pieces.
+    * With capacities (mean 1) loads are level by capacity.
     """
     mean = load.total / partitions
     small = {i for i, h in enumerate(load.heavy) if h.weight <= mean / 2 and not h.pieces}
-    place = _wrap(load, partitions, small)
-    if small and place.loads.max() > 1.005 * mean:
-        place = min(place, _wrap(load, partitions, set()), key=lambda p: float(p.loads.max()))
+    place = _wrap(load, partitions, small, capacities)
+    if small and place.peak > 1.005 * mean:
+        place = min(place, _wrap(load, partitions, set(), capacities), key=lambda p: p.peak)
     return place
 
 
-def _wrap(load: KeyLoad, partitions: int, whole: Collection[int]) -> Placement:
-    place = _start(load, partitions, whole)
+def _wrap(load: KeyLoad, partitions: int, whole: Collection[int], capacities: Floats | None) -> Placement:
+    place = _start(load, partitions, whole, capacities)
     _tail(load, place)
     cut = [i for i in _cut(load) if i not in whole]
-    for i, parts in zip(cut, wrap_around([load.heavy[i].weight for i in cut], place.loads.copy()), strict=True):
+    poured = wrap_around([load.heavy[i].weight for i in cut], place.loads.copy(), capacities)
+    for i, parts in zip(cut, poured, strict=True):
         place.put(i, parts)
     place.choices = max((len(p) for p in place.heavy), default=1)
     return place
@@ -131,11 +143,11 @@ def round_robin(load: KeyLoad, partitions: int, epsilon: float) -> Placement:
     return place
 
 
-def dkg(load: KeyLoad, partitions: int, epsilon: float) -> Placement:
-    """DKG: no key is cut; heavy keys and tail buckets together, the longest first."""
-    place = _start(load, partitions)
+def dkg(load: KeyLoad, partitions: int, epsilon: float, capacities: Floats | None = None) -> Placement:
+    """DKG: no key is cut; heavy keys and tail buckets together, the longest first, by capacity where these differ."""
+    place = _start(load, partitions, capacities=capacities)
     items = [load.heavy[i].weight for i in _cut(load)]
-    placed = longest_first([*items, *load.tail], place.loads)
+    placed = longest_first([*items, *load.tail], place.loads, capacities)
     for i, weight, target in zip(_cut(load), items, placed[: len(items)], strict=True):
         place.put(i, [(int(target), weight)])
     place.buckets = placed[len(items) :]
@@ -162,7 +174,7 @@ def _candidate(key_hash: int, choice: int, partitions: int) -> int:
     return (x ^ (x >> 31)) % partitions
 
 
-_PLACES: dict[str, Callable[[KeyLoad, int, float], Placement]] = {
+_PLACES: dict[str, Callable[..., Placement]] = {
     "wrap": wrap,
     "d_choices": d_choices,
     "w_choices": w_choices,
@@ -172,3 +184,5 @@ _PLACES: dict[str, Callable[[KeyLoad, int, float], Placement]] = {
 }
 SCHEMES = {name: _PLACES[name] for name, scheme in PARTITIONERS.items() if scheme.on_spark == "plan"}
 """Those that the registry of schemes says are placed on Spark by a plan."""
+BY_CAPACITY = ("wrap", "dkg")
+"""Those that can load partitions by capacity."""
