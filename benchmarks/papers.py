@@ -87,10 +87,10 @@ def main(rows: int = 1_000_000, runs: int = 3) -> None:
         counts.setdefault("real" if figures.startswith("none") else f"{sources} sources", []).append(found)
     head = "".join(f"{scheme:>42}" for scheme in OTHERS)
     print(f"\n{'':<14}{'lines':>6}{head}")
-    print(f"{'':<20}" + f"{'beaten':>18}{'few':>8}{'pairs':>8}{'level':>8}" * len(OTHERS))
+    print(f"{'':<20}" + f"{'beaten':>18}{'few':>8}{'pairs':>8}{'even':>8}" * len(OTHERS))
     for name, lines in counts.items():
         sums = [sum(column) for column in zip(*lines, strict=True)]
         cells = "".join(f"{value:>{18 if i % 4 == 0 else 8}}" for i, value in enumerate(sums))
         print(f"{name:<14}{len(lines):>6}{cells}")
-    print("\nbeaten: by one of the slacks; few: give or take two messages; pairs, level: wrap by default has no more")
+    print("\nbeaten: by one of the slacks; few: give or take two messages; pairs, even: wrap by default has no more")
     print("pairs than the scheme, and is no more than two messages above its imbalance")

@@ -149,7 +149,7 @@ CURVE = Figure(
             "The aim: at equal pairs less imbalance, or at equal imbalance fewer pairs, than D-Choices and W-Choices.",
             _read_off,
             "A stream without heavy keys has no use for lists: there the two hashed workers of every key are hard to "
-            "beat. W-Choices at one or two messages above the mean can be as level as whole messages allow.",
+            "beat. W-Choices at one or two messages above the mean can be as balanced as whole messages allow.",
         ),
         Claim(
             "The default, epsilon 1e-4 and margin 4, is the knee of the curves.",

@@ -18,7 +18,7 @@ COMPARED = ("d_choices", "w_choices", "wrap")
 PAIRS = Axis("extra pairs", "extra pairs", log=True)
 CAPACITIES = {"1 in 5 at half": (1.0, 1.0, 1.0, 1.0, 0.5), "1, 2 and 4": (1.0, 1.0, 2.0, 2.0, 4.0)}
 WAYS = ("wrap", "fish", "consistent", "d_choices", "w_choices")  # `wrap` is told the capacities
-LEVEL = Axis("max over mean", "greatest load - mean (messages)", log=True)
+ABOVE = Axis("max over mean", "greatest load - mean (messages)", log=True)
 
 
 def _row(stream: Stream, scheme: str, workers: int, size: Size) -> Row:
@@ -178,7 +178,7 @@ PAPER = Paper(
             known,
             Plot(
                 Axis("exponent", "skew z"),
-                (LEVEL, Axis("extra pairs", "extra pairs", log=True)),
+                (ABOVE, Axis("extra pairs", "extra pairs", log=True)),
                 "scheme",
                 across="workers",
             ),
@@ -207,7 +207,7 @@ PAPER = Paper(
             ),
             (
                 Claim(
-                    "The aim: as level by capacity as on equal workers.",
+                    "The aim: as balanced by capacity as on equal workers.",
                     _by_capacity,
                     "FISH and CG learn from reports, and take workers to be alike until the first have come.",
                 ),

@@ -1,4 +1,4 @@
-"""`wrap` that knows the frequencies: level workers with few pieces, in any order, for any capacities."""
+"""`wrap` that knows the frequencies: balanced workers with few pieces, in any order, for any capacities."""
 
 import numpy as np
 import pytest
@@ -14,7 +14,7 @@ shapes = st.lists(st.floats(0.1, 10), min_size=1, max_size=12)
 
 @pytest.mark.parametrize("workers", [2, 20, 100, 1000])
 @pytest.mark.parametrize("z", [0.1, 0.5, 0.8, 1.0, 1.4, 2.0])
-def test_fitted_wrap_levels_all_workers_with_few_pairs(z, workers):
+def test_fitted_wrap_balances_all_workers_with_few_pairs(z, workers):
     """At most n - 1 pairs more than keys, and no worker above the mean rounded up."""
     stream = streams.zipf(1_000_000 if workers == 1000 else 200_000, 10_000, z, seed=9)
     keys, frequencies = np.unique(stream, return_counts=True)
@@ -37,7 +37,7 @@ def test_fitted_wrap_does_not_mind_the_order(order):
     st.dictionaries(st.integers(), st.floats(0, 1e6), min_size=1, max_size=200).filter(lambda d: sum(d.values())),
     st.integers(1, 12),
 )
-def test_a_cut_is_level_and_has_few_pieces(frequencies, n):
+def test_a_cut_is_balanced_and_has_few_pieces(frequencies, n):
     p = PARTITIONERS["wrap"](workers=n).fit(list(frequencies), list(frequencies.values()))
     assert sum(p.choices(key) for key in frequencies) <= len(frequencies) + n - 1
     loads = np.zeros(n)

@@ -240,14 +240,14 @@ STREAMS = {
 @pytest.mark.parametrize("case", STREAMS)
 @pytest.mark.parametrize("other", ["d_choices", "w_choices"])
 def test_at_equal_imbalance_it_has_fewer_pairs(case, other):
-    """Of a few slacks one is as level as the other scheme, give or take a message, with fewer pairs."""
+    """Of a few slacks one is as balanced as the other scheme, give or take a message, with fewer pairs."""
     stream, n, sources = STREAMS[case]
     theirs = replay(stream, other, n, sources=sources)
     dial = [{"epsilon": 1e-4}, {"epsilon": 1e-4, "margin": 2.0}, {"epsilon": 1e-4, "margin": 1.0}]
     ours = [replay(stream, "wrap", n, sources=sources, **slack) for slack in dial]
-    level = [trace.pairs for trace in ours if trace.imbalance <= theirs.imbalance + 1 / stream.size]
-    assert level
-    assert min(level) < theirs.pairs
+    equal = [trace.pairs for trace in ours if trace.imbalance <= theirs.imbalance + 1 / stream.size]
+    assert equal
+    assert min(equal) < theirs.pairs
 
 
 def test_a_greater_slack_saves_pairs():

@@ -1,4 +1,4 @@
-"""Wrap-around: cut heavy keys so that all workers end level, with as few pieces as possible.
+"""Wrap-around: cut heavy keys so that all workers end balanced, with as few pieces as possible.
 
 Source: R. McNaughton, "Scheduling with Deadlines and Loss Functions", Management Science 6, 1959 (the
 wrap-around rule), here on top of loads that are there already.

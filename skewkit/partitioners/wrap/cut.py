@@ -31,7 +31,7 @@ class Cut:
     (of a sample only those that have 100 messages, as what is lighter is subject to chance).
 
     * At most keys + workers - 1 pairs of a key and a worker.
-    * By the known frequencies all workers are level: their loads are as their capacities. Where the workers are
+    * By the known frequencies all workers are balanced: their loads are as their capacities. Where the workers are
       alike and the frequencies are whole numbers, 1,000 per worker or more,
       they are taken as messages: all parts are whole, and no worker gets more than the mean rounded up.
     * A message of a cut key goes to the piece that has the least of its part, sent / part (equal: to the
@@ -175,7 +175,7 @@ def _known_ranges(
     The ranges end at `ends` workers of mean capacity, (workers - 1,).
 
     Keys that nobody has named have some weight, too, evenly over all hashes: as much in all as half a heavy
-    key (`least`) per worker. So the heavy keys can still level the workers.
+    key (`least`) per worker. So the heavy keys can still balance the workers.
     """
     unnamed = 0.5 * least * workers or 1.0
     known = np.concatenate([[0.0], np.cumsum(weights)])

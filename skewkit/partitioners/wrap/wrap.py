@@ -79,8 +79,8 @@ class WrapAround(Online):
     [200.0, 200.0, 200.0, 200.0]
     >>> q = WrapAround(workers=4)
     >>> _ = q.route_many(["a", "b", "a", "a"] * 100)
-    >>> q.loads.max() - 100 <= q.epsilon * 400 + q.margin, q.choices("a"), q.choices("b")
-    (True, 4, 1)
+    >>> bool(q.loads.max() - 100 <= q.epsilon * 400 + q.margin), q.choices("a"), q.choices("b")
+    (True, 3, 1)
     >>> r = WrapAround(workers=2, capacities=[3, 1]).fit(["a", "b"], weights=[600, 200])
     >>> r.route("a"), r.route("b"), r.choices("a")
     (0, 1, 1)

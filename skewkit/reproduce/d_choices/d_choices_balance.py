@@ -156,8 +156,8 @@ FIGURES = (
         ),
         (
             Claim(
-                "The two workers of the hottest key are overloaded under PKG; W-C is level; RR deals the head evenly "
-                "and falls short of level.",
+                "The two workers of the hottest key are overloaded under PKG; W-C is balanced; RR deals the head evenly "
+                "and falls short of balance.",
                 _highest,
                 "None.",
             ),

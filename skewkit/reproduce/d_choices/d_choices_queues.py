@@ -121,7 +121,7 @@ FIGURES = (
                 "D-C and W-C are close to SG; they cut the 99th percentile of PKG by 60 % and that of KG by 75 %.",
                 _tail_latency,
                 "The workers have just enough to do, so what one gets too much stays in its queue: 48 sources that "
-                "level their own loads leave some 40 messages, where SG, which deals in turns, leaves one. " + _NOTE,
+                "balance their own loads leave some 40 messages, where SG, which deals in turns, leaves one. " + _NOTE,
             ),
         ),
     ),
