@@ -189,8 +189,8 @@ PAPER = Paper(
                     "Only theta = 2/n is clearly uneven; memory hardly depends on theta, but for 1/(8n) with many "
                     "workers and little skew, which needs more; 1/(4n) is chosen.",
                     lambda rows: _both(rows, "threshold"),
-                    "Even 2/n is balanced within 1 % here, and memory depends on theta above 1/(8n), too: a smaller one "
-                    "lets more keys pass by chance after a decay.",
+                    "Even 2/n is balanced within 1 % here, and memory depends on theta above 1/(8n), too: a smaller "
+                    "one lets more keys pass by chance after a decay.",
                 ),
             ),
         ),

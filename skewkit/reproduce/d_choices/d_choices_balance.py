@@ -156,8 +156,8 @@ FIGURES = (
         ),
         (
             Claim(
-                "The two workers of the hottest key are overloaded under PKG; W-C is balanced; RR deals the head evenly "
-                "and falls short of balance.",
+                "The two workers of the hottest key are overloaded under PKG; W-C is balanced; RR deals the head "
+                "evenly and falls short of balance.",
                 _highest,
                 "None.",
             ),

@@ -126,8 +126,8 @@ FIG_12 = Figure(
         Claim(
             "The imbalance stays about the same over the whole stream; D-C and W-C handle many workers and the drift.",
             _at_many,
-            "On words W-C falls like 1/t instead: a balanced load differs by a few messages only, whatever t is. On git "
-            "changes, whose keys come in bursts, it is not: there the greatest load goes up and down.",
+            "On words W-C falls like 1/t instead: a balanced load differs by a few messages only, whatever t is. On "
+            "git changes, whose keys come in bursts, it is not: there the greatest load goes up and down.",
         ),
     ),
 )
