@@ -14,8 +14,8 @@ from skewkit.reproduce.real import RealStream, authors, changes, words
 from skewkit.simulator import Trace, replay, streams
 
 MARGINS = (4.0, 2.0, 1.0)
-EPSILONS = (0.0, 1e-5, 1e-4, 3e-4, 1e-3, 3e-3, 1e-2)
-DIAL = [{"margin": margin, "epsilon": epsilon} for margin in MARGINS for epsilon in EPSILONS]
+EPSILONS = (1e-4, 1e-3, 0.0, 1e-5, 3e-4, 3e-3, 1e-2)
+DIAL = [{"margin": margin, "epsilon": epsilon} for epsilon in EPSILONS for margin in MARGINS]  # likely ones first
 POINTS = ("two_choices", "d_choices", "w_choices", "wrap, default")
 
 
@@ -85,7 +85,7 @@ def curve(size: Size, seed: int) -> list[Row]:
             if (row["stream"], row["scheme"], row["pairs per key"]) not in at:  # a slack that changes nothing
                 rows.append(row)
 
-        for slack in DIAL:
+        for slack in sorted(DIAL, key=lambda slack: (-slack["margin"], slack["epsilon"])):
             add(f"wrap, margin = {slack['margin']:g}", "wrap", **slack)
         for series in POINTS:
             add(series, series.partition(",")[0])
