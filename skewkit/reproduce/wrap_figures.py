@@ -94,8 +94,8 @@ def _by_capacity(rows: Rows) -> str:
     )
 
 
-_REMARKS = """One source unless said otherwise; medians of 10 draws of the hash functions (3, in full 5, of the curve and
-with capacities). Extra pairs are key-worker pairs beyond one per key.
+_REMARKS = """One source unless said otherwise; medians of 10 draws of the hash functions (3, in full 5, of the curve
+and with capacities). Extra pairs are key-worker pairs beyond one per key.
 
 @@PAPERS@@
 

@@ -243,8 +243,7 @@ def test_at_equal_imbalance_it_has_fewer_pairs(case, other):
     """Of a few slacks one is as balanced as the other scheme, give or take a message, with fewer pairs."""
     stream, n, sources = STREAMS[case]
     theirs = replay(stream, other, n, sources=sources)
-    dial = [{"epsilon": 1e-4}, {"epsilon": 1e-4, "margin": 2.0}, {"epsilon": 1e-4, "margin": 1.0}]
-    ours = [replay(stream, "wrap", n, sources=sources, **slack) for slack in dial]
+    ours = [replay(stream, "wrap", n, sources=sources, epsilon=0.0, margin=margin) for margin in (4.0, 2.0, 1.0)]
     equal = [trace.pairs for trace in ours if trace.imbalance <= theirs.imbalance + 1 / stream.size]
     assert equal
     assert min(equal) < theirs.pairs
