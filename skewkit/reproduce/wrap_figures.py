@@ -97,8 +97,6 @@ def _by_capacity(rows: Rows) -> str:
 _REMARKS = """One source unless said otherwise; medians of 10 draws of the hash functions (3, in full 5, of the curve
 and with capacities). Extra pairs are key-worker pairs beyond one per key.
 
-@@PAPERS@@
-
 * No worker ends above its fair share by more than epsilon of all weight and `margin` messages per source, whatever the
   stream does: the docstring of `wrap` has the proof, and the tests try it on orders made to break it.
 * Fitted to the frequencies, one source is within one message of the mean on all streams of `python -m benchmarks
