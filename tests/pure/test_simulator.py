@@ -84,7 +84,7 @@ def test_sources_that_learn_make_one_plan(literal):
 
 def test_choices_of_lists_that_grow_apart_are_those_of_all_sources():
     stream = streams.zipf(40_000, 500, 0.8, seed=1)
-    trace = replay(stream, "wrap", workers=10, sources=5)
+    trace = replay(stream, "wrap", workers=10, sources=5, capacity=500)  # no list is forgotten
     later = set(zip(stream[20_000:].tolist(), trace.routes[20_000:].tolist(), strict=True))
     assert all(sum(key == k for k, _ in later) <= trace.choices[key] for key in range(20))
 
