@@ -9,16 +9,14 @@ from typing import Any
 
 from pyspark.errors import AnalysisException
 from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as F
 
 from skewkit.errors import ArgumentError, ArgumentTypeError, KeyTypeError
 from skewkit.plan.join.kinds import KINDS
 from skewkit.plan.join.pair import Pair, Side
-from skewkit.spark.expressions.columns import node_of, read_call
 from skewkit.spark.expressions.comparison import compared_type
+from skewkit.spark.expressions.condition import compared, conjuncts
 from skewkit.spark.expressions.keys import find_keys
 from skewkit.spark.expressions.owners import has_some_of, is_ambiguous_later
-from skewkit.spark.expressions.sql_condition import conjuncts_of, equality_of
 from skewkit.spark.join.join_keys import JoinKeys
 from skewkit.spark.session.compat import differing_conf, is_column, is_connect, is_off, tells_case
 
@@ -66,7 +64,7 @@ def join_keys(frames: Pair[DataFrame], on: Any) -> JoinKeys | str:
     if any(isinstance(part, str) for part in parts):
         raise ArgumentTypeError("on mixes names and Columns; give either")
     equalities, residual = [], []
-    for conjunct in (c for part in parts for c in _conjuncts(part)):
+    for conjunct in (c for part in parts for c in conjuncts(part)):
         equality = _equality(left, right, conjunct)
         if equality is None:
             residual.append(conjunct)
@@ -110,7 +108,7 @@ def without_ruled_out_rows(frames: Pair[DataFrame], keys: JoinKeys, how: str) ->
     Plain Spark leaves them out as early: they are not hot, need not be shuffled, and their keys, which may be such
     that a cast or a division fails, are not computed.
     """
-    parts = _conjuncts(keys.residual) if keys.residual is not None else []
+    parts = conjuncts(keys.residual) if keys.residual is not None else []
     kept, (left, right) = [], frames
     for part in parts:
         side = _side(frames.left, frames.right, part)
@@ -144,37 +142,9 @@ def _in_common_types(left: DataFrame, keys: JoinKeys) -> JoinKeys | str:
     return replace(keys, left=l_keys, right=r_keys)
 
 
-def _conjuncts(condition: Column) -> list[Column]:
-    """Return the parts of a condition `a AND b AND ...`."""
-    call = read_call(condition)
-    if call is not None and call.alias is None and call.name in ("and", "&&"):
-        return [part for argument in call.arguments for part in _conjuncts(argument)]
-    text = _sql(condition)
-    parts = [] if text is None else conjuncts_of(text)
-    return [F.expr(part) for part in parts] if len(parts) > 1 else [condition]
-
-
-def _sql(condition: Column) -> str | None:
-    """Return the text of a condition that was given to `F.expr`, else None."""
-    node = node_of(condition)
-    return node.name if node.kind == "sql" else None
-
-
-def _compared(condition: Column) -> tuple[Column, Column, bool] | None:
-    """Return both sides of a condition `a = b` or `a <=> b`, and whether null equals null."""
-    text = _sql(condition)
-    if text is not None:
-        found = equality_of(text)
-        return None if found is None else (F.expr(found[0]), F.expr(found[1]), found[2] == "<=>")
-    call = read_call(condition)
-    if call is None or call.alias is not None or call.name not in ("==", "=", "<=>") or len(call.arguments) != 2:
-        return None
-    return *call.arguments, call.name == "<=>"
-
-
 def _equality(left: DataFrame, right: DataFrame, condition: Column) -> _Equality | None:
     """Return the columns that a condition `a = b` or `a <=> b` compares, where one is left's and one is right's."""
-    sides = _compared(condition)
+    sides = compared(condition)
     if sides is None:
         return None
     a, b, null_safe = sides
@@ -196,7 +166,7 @@ def _side(left: DataFrame, right: DataFrame, column: Column) -> Side | None:
 
 def _shared(left: DataFrame, right: DataFrame, condition: Column) -> bool:
     """Return whether a condition compares columns that both frames have, as a frame and its own aggregate do."""
-    sides = _compared(condition)
+    sides = compared(condition)
     return sides is not None and all(_has(df, column) for df in (left, right) for column in sides[:2])
 
 

@@ -1,33 +1,28 @@
-"""What the optimizer says of a frame, asked once per call: its sources' rows and its physical plan; no job."""
+"""What the optimizer says of a frame, asked once: EXPLAIN's text, read into trees; no job is started."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, reduce
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from skewkit.spark.explained.lineage import is_computed, is_constant, is_stored
+from skewkit.spark.explained.functions import FUNCTIONS, FunctionKind
 from skewkit.spark.explained.physical import (
     costly_to_read_twice,
     count_shuffles,
-    depends_on_order,
-    is_changing,
-    is_cut,
     is_of_cache,
     is_of_parquet,
     is_parsed,
     is_positioned,
-    is_random,
-    is_simple,
-    of_unknown,
     reads_files,
-    unsafe_to_read_twice,
-    with_results,
 )
+from skewkit.spark.explained.plan_columns import calls_in
+from skewkit.spark.explained.plan_tree import CACHED, PlanNode, PlanTree, read_plans
+from skewkit.spark.explained.plan_walk import Flow, Output, Trust, flow_of, is_of_files
 from skewkit.spark.explained.pre_partitioned import grouped_by, placed_by
 from skewkit.spark.explained.row_counts import (
     estimated,
@@ -37,17 +32,23 @@ from skewkit.spark.explained.row_counts import (
     source_bytes,
     varying_widths,
 )
-from skewkit.spark.explained.stability import Stability, Verdict
+from skewkit.spark.explained.stability import Verdict
 from skewkit.spark.expressions.keys import quoted
 from skewkit.spark.session.compat import conf_reader, explained, explained_whole, is_connect, tells_case
 
 COMPUTED = 4096.0
 """Bytes that a row may have in texts, arrays and maps that are computed: nobody knows before."""
 _MOST_WIDTHS = 64
-_NAMED = re.compile(r"Column<'[\w.`]+'>")
+_NAMED = re.compile(r"Column<'(?:(\w+)|`([^`]+)`)'>")
+_NARROW = frozenset(("Project", "Filter", "Union"))
+_SOURCES = frozenset(("LocalRelation", "OneRowRelation", "EmptyRelation", "Range", CACHED))
+_SEEDED, _UNSEEDED = FunctionKind.RANDOM, FunctionKind.UNSEEDED
+_DRAWN = "holds random values"
 _PARSED = "is parsed from texts, of which Spark may drop more or fewer as malformed when other columns are asked for"
 _CORRUPT = "spark.sql.files.ignoreCorruptFiles"
 _CORRUPTED = f"reads files, of which Spark may skip more or fewer when other columns are asked for, as {_CORRUPT} is on"
+_HIDDEN = PlanNode("")
+"""In place of a plan that cannot be seen."""
 
 
 @dataclass(frozen=True)
@@ -66,53 +67,58 @@ class PlanFacts:
     def _text(self) -> str:
         return explained(self.frame)
 
+    @cached_property
+    def _plans(self) -> PlanTree:
+        """The plans with all columns: a `rand()` may stand among those that EXPLAIN leaves out."""
+        plans = read_plans(self._text)
+        return read_plans(explained_whole(self.frame)) if plans.cut else plans
+
+    @property
+    def _logical(self) -> PlanNode:
+        return self._plans.logical or _HIDDEN
+
+    @property
+    def _physical(self) -> PlanNode:
+        return self._plans.physical or _HIDDEN
+
     @property
     def rows(self) -> int | None:
         """Rows that the optimizer expects the frame to have, or None.
 
-        It multiplies the sides of a join, and knows rows of few sources: most often it has no more than a guess by
-        bytes, and of joins none.
+        It knows rows of few sources: most often this is a guess by bytes. Where it multiplies the sides of a join,
+        there is none.
         """
-        return estimated(self._text)[0]
+        return estimated(self._logical, len(self.frame.columns))[0]
 
     @property
     def bytes(self) -> int | None:
         """Bytes that the optimizer expects the frame to have, or None."""
-        return estimated(self._text)[1]
+        return estimated(self._logical, len(self.frame.columns))[1]
 
     @property
     def source_rows(self) -> int | None:
         """Rows that the frame's sources hold, as far as the optimizer knows."""
-        return guess_rows(self._text)
+        return guess_rows(self._logical)
 
     @property
     def source_bytes(self) -> int | None:
         """Bytes that the frame's sources hold, as far as the optimizer knows."""
-        return source_bytes(self._text)
+        return source_bytes(self._logical)
 
     @property
     def source_rows_counted(self) -> bool:
         """Whether `source_rows` is what the sources say, and no guess by their bytes."""
-        return rows_are_counted(self._text)
+        return rows_are_counted(self._logical)
 
     @property
     def source_rows_by_bytes(self) -> int | None:
         """Rows that the bytes of the sources make, if texts are short; more than `source_rows` where they are long."""
-        return guess_rows(self._text, counted=False)
+        return guess_rows(self._logical, counted=False)
 
     @property
     def physical(self) -> str:
-        """The physical plan, '' where it cannot be seen."""
-        return _physical(self._text)
-
-    @cached_property
-    def _whole_text(self) -> str:
-        """The plans with all columns: a `rand()` may stand among those that EXPLAIN leaves out below."""
-        return explained_whole(self.frame) if is_cut(self._text) else self._text
-
-    @property
-    def _whole(self) -> str:
-        return _physical(self._whole_text)
+        """The physical plan's text, '' where it cannot be seen."""
+        return self._text.rpartition("== Physical Plan ==")[2]
 
     def stability(
         self, columns: Sequence[Column] | None = None, *, rerun: bool = False, trust_sources: bool = False
@@ -130,36 +136,45 @@ class PlanFacts:
         >>> PlanFacts(firsts).stability([F.col("v")]).reason
         'holds the first of several values, or another one that depends on the order of rows'
         """
-        if rerun:
-            return self._rerun(columns)
-        source = Verdict() if trust_sources else Verdict.of(Stability.UNKNOWN, of_unknown(self.physical))
-        if columns is not None and self._stable and _only_named(columns):
-            return source
-        asked = None if columns is None else columns or [F.lit(1)]
-        return source.worse(_again(self._whole if asked is None else self._of(asked)))
-
-    def _rerun(self, columns: Sequence[Column] | None) -> Verdict:
+        flow = self._flow(Trust(trust_sources, rerun))
         if columns is None:
-            return _of_rerun(self._whole)
-        if not columns or (self._stable and _only_named(columns)):
-            return Verdict()
-        physical = self._of(columns)
-        names = zip(columns, self.frame.select(*columns).columns, strict=True)
-        moved = [c for c, name in names if not _only_named([c]) or not is_stored(physical, name)]
-        return _of_rerun(self._of(moved)) if moved else Verdict()
+            return flow.all
+        named = [self._named(flow, column) for column in columns]
+        if all(named):
+            verdicts = [each.verdict for found in named for each in found]
+        else:
+            flow = PlanFacts(self.frame.select(*columns))._flow(Trust(trust_sources, rerun))
+            verdicts = [each.verdict for each in flow.columns] or [flow.unknown]
+        return reduce(Verdict.worse, verdicts, Verdict() if rerun else flow.rows)
+
+    @cached_property
+    def _flows(self) -> dict[Trust, Flow]:
+        return {}
+
+    def _flow(self, trust: Trust = Trust()) -> Flow:  # noqa: B008 - frozen
+        if trust not in self._flows:
+            self._flows[trust] = flow_of(self._plans, trust)
+        return self._flows[trust]
+
+    def _named(self, flow: Flow, column: Column) -> list[Output]:
+        """Return the columns of the frame that a Column may be, if it is a name and no more."""
+        found = _NAMED.fullmatch(str(column))
+        name = (found[1] or found[2]).lower() if found is not None else None
+        return [each for each in flow.columns if each.name.lower() == name]
 
     def drawn_per_place(self, columns: Sequence[Column], *, whole: bool = False) -> str | None:
         """Return why a plan that computes these columns of the frame in two places would draw values in each, or None.
 
-        A classic session draws a seed when a frame is made; Connect draws one for every place, when it runs. `whole`
-        says that all columns of the frame are computed there.
+        A classic session draws a seed when a frame is made; Connect draws one for every place, when it runs. What has
+        no seed is drawn in every place in any case. `whole` says that all columns of the frame are computed there.
         """
-        if not is_connect(self.frame):
-            return None
-        in_columns = is_random("\n".join(map(str, columns)))
-        if in_columns or whole or is_random(self._whole) is None:
-            return in_columns or is_random(self._whole)
-        return is_random(self._of(columns))
+        kinds = {_SEEDED, _UNSEEDED} if is_connect(self.frame) else {_UNSEEDED}
+        if any(_calls(str(column), kinds) for column in columns):
+            return _DRAWN
+        drawn = _draws(self._logical, kinds)
+        if drawn and not whole:
+            drawn = bool(columns) and _draws(PlanFacts(self.frame.select(*columns))._logical, kinds)
+        return _DRAWN if drawn else None
 
     def repeatable_columns(self, names: Sequence[str], most: int) -> list[str]:
         """Return the first `most` of these columns that are stored and not computed, and the same each time.
@@ -169,37 +184,16 @@ class PlanFacts:
         ... )
         ['a']
         """
-        columns = {name: F.col(quoted(name)) for name in names}
-        physical = self.physical if self._stable else self._of(list(columns.values()))
-        stored = [name for name in names if not is_computed(physical, name)]
-        if _again(physical).repeatable:
-            return stored[:most]
-        found, parts = list[str](), [stored]
-        if not self.stability([]).repeatable:
+        flow = self._flow()
+        if not flow.rows.repeatable:
             return []
-        while parts and len(found) < most:  # each question is a plan: halves of what is not stable as a whole
-            part = parts.pop()
-            if part and self.stability([columns[name] for name in part]).repeatable:
-                found += part
-            elif len(part) > 1:
-                parts += [part[len(part) // 2 :], part[: len(part) // 2]]
-        return found[:most]
-
-    @cached_property
-    def _stable(self) -> bool:
-        """Whether all columns come out the same each time, as far as the plan shows without asking for some of them."""
-        return not is_cut(self._text) and _again(self.physical).repeatable
-
-    def _of(self, columns: Sequence[Column]) -> str:
-        """Return the physical plan of some columns, with all of them."""
-        asked = self.frame.select(*columns)
-        text = explained(asked)
-        return _physical(explained_whole(asked) if is_cut(text) else text)
+        found = (name for name in names if _all_stored(self._named(flow, F.col(quoted(name)))))
+        return [name for name, _ in zip(found, range(most), strict=False)]
 
     @property
     def cost_again(self) -> str | None:
         """Why it is costly to read the frame again, or None; whether that is safe is a question of `stability`."""
-        return costly_to_read_twice(self.physical)
+        return costly_to_read_twice(self._physical)
 
     @property
     def shuffles(self) -> int:
@@ -208,7 +202,7 @@ class PlanFacts:
         >>> PlanFacts(spark.range(9).repartition(3, "id").groupBy("id").count()).shuffles
         1
         """
-        return count_shuffles(self.physical)
+        return count_shuffles(self._physical)
 
     @cached_property
     def computed_widths(self) -> bool:
@@ -224,9 +218,8 @@ class PlanFacts:
         names = varying_widths(self.frame.schema)[:_MOST_WIDTHS]
         if not names:
             return False
-        physical = self.physical
-        computed = (n for n in names if is_computed(physical, n) and not is_constant(physical, n))
-        return self.source_rows is None or next(computed, None) is not None
+        made = {column.name.lower(): column.origin for column in self._flow().columns}
+        return self.source_rows is None or any(made.get(name.lower(), "computed") == "computed" for name in names)
 
     @property
     def row_bytes(self) -> float:
@@ -240,7 +233,8 @@ class PlanFacts:
     @property
     def simple(self) -> bool:
         """Whether the frame only reads, selects and filters, so that its sources' rows bound its own."""
-        return is_simple(self.physical)
+        nodes = list(self._logical.walk())
+        return all(node.operator in _NARROW | _SOURCES or is_of_files(node) or _is_coalesced(node) for node in nodes)
 
     def pre_partitioned(self, keys: Sequence[str]) -> bool:
         """Return whether the user repartitioned the frame by some of these columns just before.
@@ -250,7 +244,7 @@ class PlanFacts:
         >>> PlanFacts(spark.range(9)).pre_partitioned(["id"])
         False
         """
-        return self._among(placed_by(self._whole), keys)
+        return self._among(placed_by(self._physical, self._flow()), keys)
 
     def unique_by(self, keys: Sequence[str]) -> bool:
         """Return whether the frame is grouped by some of these columns, so that it has every key once.
@@ -258,7 +252,7 @@ class PlanFacts:
         >>> PlanFacts(spark.range(9).groupBy("id").count()).unique_by(["id"])
         True
         """
-        return self._among(grouped_by(self._whole_text), keys)
+        return self._among(grouped_by(self._logical, self._flow()), keys)
 
     def _among(self, names: set[str] | None, keys: Sequence[str]) -> bool:
         """Return whether all of these columns are keys, whose names have upper and lower case only if the session's."""
@@ -270,17 +264,17 @@ class PlanFacts:
     @property
     def positioned(self) -> bool:
         """Whether a row is at the same place of the same task whenever the frame is computed."""
-        return is_positioned(self.physical)
+        return is_positioned(self._physical)
 
     @property
     def parquet(self) -> bool:
         """Whether the frame's rows are those of Parquet files, one by one."""
-        return is_of_parquet(self.physical)
+        return is_of_parquet(self._physical)
 
     @property
     def cached(self) -> bool:
         """Whether the frame only reads what is cached, and selects and filters of it."""
-        return self.simple and is_of_cache(self.physical)
+        return self.simple and is_of_cache(self._physical)
 
     @cached_property
     def rows_depend_on_columns(self) -> str | None:
@@ -288,36 +282,24 @@ class PlanFacts:
 
         Of CSV, JSON and XML Spark parses no more than is asked for, and finds no more malformed.
         """
-        if is_parsed(self.physical):
+        if is_parsed(self._physical):
             return _PARSED
         corrupt = conf_reader(self.frame.sparkSession)(_CORRUPT) or ""
-        return _CORRUPTED if corrupt.strip().lower() == "true" and reads_files(self.physical) else None
+        return _CORRUPTED if corrupt.strip().lower() == "true" and reads_files(self._physical) else None
 
 
-def _physical(text: str) -> str:
-    logical, _, physical = text.rpartition("== Physical Plan ==")
-    return with_results(logical, physical) if physical.strip() else physical
+def _is_coalesced(node: PlanNode) -> bool:
+    """Return whether a step makes fewer partitions without a shuffle."""
+    return node.operator == "Repartition" and node.arguments.endswith("false")
 
 
-def _only_named(columns: Sequence[Column]) -> bool:
-    """Return whether these are columns of the frame by name, and as steady as it is."""
-    return all(_NAMED.fullmatch(str(column)) for column in columns)
+def _all_stored(columns: Sequence[Output]) -> bool:
+    return len(columns) == 1 and columns[0].origin == "stored" and columns[0].verdict.repeatable
 
 
-def _again(physical: str) -> Verdict:
-    """Return how stable a frame of this plan is when it is read again; sources are trusted."""
-    unsafe, ordered = unsafe_to_read_twice(physical), depends_on_order(physical)
-    return _verdict(unsafe).worse(Verdict.of(Stability.BY_ROW_ORDER, ordered))
+def _calls(text: str, kinds: set[FunctionKind]) -> bool:
+    return any(FUNCTIONS.get(name) in kinds for name in calls_in(text))
 
 
-def _of_rerun(physical: str) -> Verdict:
-    """Return how stable the values of this plan are when a task runs again."""
-    if not physical.strip():
-        return _verdict(unsafe_to_read_twice(physical))
-    ordered = Verdict.of(Stability.BY_ROW_ORDER, depends_on_order(physical))
-    return ordered if ordered.reason is not None else _verdict(is_changing(physical))
-
-
-def _verdict(unsafe: str | None) -> Verdict:
-    drawn = unsafe is not None and re.match("holds (random|positions|a limit)", unsafe) is not None
-    return Verdict.of(Stability.RANDOM if drawn else Stability.UNKNOWN, unsafe)
+def _draws(plan: PlanNode, kinds: set[FunctionKind]) -> bool:
+    return any(_calls(node.arguments, kinds) for node in plan.walk())

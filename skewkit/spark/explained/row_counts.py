@@ -6,95 +6,81 @@ import re
 
 from pyspark.sql.types import ArrayType, DataType, DecimalType, MapType, StructType
 
-_SIZE = re.compile(r"Statistics\(sizeInBytes=([\d.E+]+) (B|KiB|MiB|GiB|TiB|PiB|EiB)(?:, rowCount=([\d.E+]+))?")
-_UNIT = {unit: 1024**power for power, unit in enumerate(("B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"))}
-_ATTRIBUTES = re.compile(r"\[([^\[\]]*)\]")
-_MORE = re.compile(r"\.\.\. (\d+) more fields")
+from skewkit.spark.explained.plan_columns import groups
+from skewkit.spark.explained.plan_tree import PlanNode
+
 _COLUMN_BYTES, _ROW_BYTES = 12, 8
 _UNKNOWN = 1 << 60
 
 
-def guess_rows(explained: str, *, counted: bool = True) -> int | None:
-    """Return the rows that the sources of a plan hold, from the text of EXPLAIN COST, or None where nobody knows.
+def guess_rows(logical: PlanNode, *, counted: bool = True) -> int | None:
+    r"""Return the rows that the sources of a plan hold, or None where nobody knows.
 
     Without `counted`, their bytes count even where a source says its rows.
 
     Files are compressed and sources are filtered later, so this is a guess within a factor of ten or so; it errs
     on the low side, which makes a sample larger. Joins are not multiplied out: their sources are added up.
 
-    >>> guess_rows("+- Range (0, 1000, step=1, splits=Some(2)), Statistics(sizeInBytes=7.8 KiB, rowCount=1.00E+3)")
+    >>> from skewkit.spark.explained.plan_tree import Statistics
+    >>> guess_rows(PlanNode("Range", "(0, 1000, step=1)", Statistics(7987.0, 1000.0)))
     1000
     """
-    total, lines = 0, _sources(explained)
-    for line in lines:
-        found = _SIZE.search(line)
-        if found is None:
+    total, sources = 0, _sources(logical)
+    for source in sources:
+        known = source.statistics
+        if known is None:
             continue
-        size, unit, rows = found.groups()
-        if counted and rows is not None:
-            total += int(float(rows))
-            continue
-        count = float(size) * _UNIT[unit]
-        if count >= _UNKNOWN:
+        if counted and known.rows is not None:
+            total += int(known.rows)
+        elif known.bytes >= _UNKNOWN:
             return None
-        total += int(count / (_ROW_BYTES + _COLUMN_BYTES * _columns(line)))
-    return total if lines else None
+        else:
+            total += int(known.bytes / _row_width(source))
+    return total if any(source.statistics for source in sources) else None
 
 
-def estimated(explained: str) -> tuple[int | None, int | None]:
-    """Return the rows and the bytes that the optimizer expects of a plan's result, from EXPLAIN COST; None: unknown.
+def estimated(logical: PlanNode, columns: int) -> tuple[int | None, int | None]:
+    """Return the rows and the bytes that the optimizer expects of a result with so many columns; None: unknown.
 
     Rows that it does not know are guessed by bytes, as of sources. Where it multiplies the sides of a join, nothing is
     known.
 
-    >>> estimated("Range (0, 1000, step=1, splits=Some(2)), Statistics(sizeInBytes=7.8 KiB, rowCount=1.00E+3)")
+    >>> from skewkit.spark.explained.plan_tree import Statistics
+    >>> estimated(PlanNode("Range", "(0, 1000, step=1)", Statistics(7987.0, 1000.0)), 1)
     (1000, 7987)
-    >>> estimated("Relation t[k#1] parquet, Statistics(sizeInBytes=8.0 EiB)")
+    >>> estimated(PlanNode("Relation", "t[k#1] parquet", Statistics(2.0**63)), 1)
     (None, None)
     """
-    logical = explained.partition("== Physical Plan ==")[0]
-    top = next((line for line in logical.splitlines() if _SIZE.search(line)), None)
-    found = None if top is None else _SIZE.search(top)
-    if top is None or found is None:
+    known, sources = logical.statistics, source_bytes(logical)
+    if known is None:
         return None, None
-    size, unit, rows = found.groups()
-    total, sources = float(size) * _UNIT[unit], source_bytes(explained)
-    multiplied = re.search(r"^[ :+-]*Join ", logical, re.MULTILINE) and (sources is None or total > sources)
-    if total >= _UNKNOWN or (rows is None and multiplied):
-        return (None if rows is None else int(float(rows))), None
-    return int(float(rows) if rows is not None else total / (_ROW_BYTES + _COLUMN_BYTES * _columns(top))), int(total)
+    multiplied = "Join" in logical.operators and (sources is None or known.bytes > sources)
+    if known.bytes >= _UNKNOWN or (known.rows is None and multiplied):
+        return (None if known.rows is None else int(known.rows)), None
+    guess = known.bytes / (_ROW_BYTES + _COLUMN_BYTES * columns)
+    return int(guess if known.rows is None else known.rows), int(known.bytes)
 
 
-def source_bytes(explained: str) -> int | None:
-    """Return the bytes that the sources of a plan hold, or None where nobody knows.
-
-    >>> source_bytes("+- Range (0, 1000, step=1, splits=Some(2)), Statistics(sizeInBytes=8.0 KiB, rowCount=1.00E+3)")
-    8192
-    """
-    found = [_SIZE.search(line) for line in _sources(explained)]
-    sizes = [float(each.group(1)) * _UNIT[each.group(2)] for each in found if each is not None]
+def source_bytes(logical: PlanNode) -> int | None:
+    """Return the bytes that the sources of a plan hold, or None where nobody knows."""
+    sizes = [source.statistics.bytes for source in _sources(logical) if source.statistics is not None]
     return int(sum(sizes)) if sizes and max(sizes) < _UNKNOWN else None
 
 
-def rows_are_counted(explained: str) -> bool:
+def rows_are_counted(logical: PlanNode) -> bool:
     """Return whether the sources of a plan say how many rows they hold, so that nobody has to guess."""
-    return all("rowCount=" in line for line in _sources(explained))
+    return all(source.statistics is None or source.statistics.rows is not None for source in _sources(logical))
 
 
-def _sources(explained: str) -> list[str]:
-    """Return the lines of a plan that have no other below them."""
-    logical = explained.partition("== Physical Plan ==")[0]
-    lines = [line for line in logical.splitlines() if _SIZE.search(line)]
-    depths = [len(line) - len(line.lstrip(" :+-")) for line in lines]
-    return [line for line, depth, below in zip(lines, depths, [*depths[1:], -1], strict=False) if below <= depth]
+def _sources(logical: PlanNode) -> list[PlanNode]:
+    """Return the operators of a plan that have no other below them."""
+    return [node for node in logical.walk() if not node.children]
 
 
-def _columns(line: str) -> int:
-    attributes = _ATTRIBUTES.search(line)
-    if attributes is None:
-        return 1
-    more = _MORE.search(attributes.group(1))
-    return attributes.group(1).count(",") + 1 + (int(more.group(1)) if more else 0)
+def _row_width(node: PlanNode) -> int:
+    """Return bytes of a row, by the number of columns that an operator lists."""
+    lists = groups(node.arguments)
+    return _ROW_BYTES + _COLUMN_BYTES * (lists[0].count(",") + 1 if lists else 1)
 
 
 _FIXED = re.compile("boolean|tinyint|smallint|int|bigint|float|double|decimal|date|time|interval")

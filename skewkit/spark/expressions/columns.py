@@ -8,7 +8,7 @@ from typing import Any
 
 from pyspark.sql import Column
 
-from skewkit.spark.expressions.steps import classic_step, connect_step, java_column, java_kind, java_node
+from skewkit.spark.expressions.steps import classic_step, connect_step, java_column, java_kind, java_node, same_java
 from skewkit.spark.session.compat import VERSION, is_connect
 
 
@@ -148,6 +148,38 @@ def read_literal(column: Column) -> tuple[Any] | None:
         return None
 
 
+def text_of_sql(column: Column) -> str | None:
+    """Return the text of a Column that was given to `F.expr`, else None.
+
+    >>> text_of_sql(F.expr("a + 1")), text_of_sql(F.col("a") + 1)
+    ('a + 1', None)
+    """
+    node = node_of(column)
+    return node.name if node.kind == "sql" else None
+
+
+def same_column(a: Column, b: Column) -> bool:
+    """Return whether two Columns say the same, of columns of the same frames; False where that cannot be seen.
+
+    >>> same_column(F.upper("a.k"), F.upper("a.k")), same_column(F.col("a.k"), F.col("b.k"))
+    (True, False)
+    """
+    try:
+        return _connect_key(a._expr) == _connect_key(b._expr) if is_connect(a) else same_java(a, b)
+    except Exception:
+        return False
+
+
+def _connect_key(expression: Any) -> tuple[Any, ...]:
+    kind, children = type(expression).__name__, expression.children
+    if kind not in _PLAIN_ON_CONNECT:
+        return (object(),)  # like nothing else
+    return kind, repr(expression), getattr(expression, "_plan_id", None), *map(_connect_key, children)
+
+
+_PLAIN_ON_CONNECT = ("ColumnReference", "LiteralExpression", "UnresolvedFunction", "CastExpression", "SQLExpression")
+
+
 def _connect_sorting(column: Any) -> Sorting | None:
     expression = column._expr
     if type(expression).__name__ != "SortOrder":
@@ -223,13 +255,17 @@ def _connect_node(column: Any) -> Node:
     return Node(_LEAVES.get(kind, "other"), str(expression._unparsed_identifier) if plain else "")
 
 
-_CATALYST = {"And": "and", "EqualTo": "=", "EqualNullSafe": "<=>"}
+_CATALYST = {"And": "and", "Or": "or", "EqualTo": "=", "EqualNullSafe": "<=>"}
+_CATALYST_OF_ONE = {"Not": "not", "IsNull": "isnull"}
 
 
 def _catalyst_node(column: Any) -> Node:
-    """Return the outermost step of a Column of Spark 3.5: AND and equalities, as joins need them, and no more."""
+    """Return the outermost step of a Column of Spark 3.5: what join conditions are read by, and no more."""
     expression, make = column._jc.expr(), type(column)
-    name = _CATALYST.get(java_kind(expression))
+    kind = java_kind(expression)
+    if kind in _CATALYST_OF_ONE:
+        return Node("call", _CATALYST_OF_ONE[kind], (make(java_column(expression.child())),))
+    name = _CATALYST.get(kind)
     if name is None:
         return Node("other")
     parts = (expression.left(), expression.right())

@@ -7,10 +7,11 @@ import re
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from skewkit.spark.explained.physical import is_cut
 from skewkit.spark.expressions.keys import sql_type
 from skewkit.spark.session.compat import explained, explained_whole
+from skewkit.spark.session.query_log import quiet_query_log
 
+_CUT = re.compile(r"\.\.\. \d+ more fields")
 _EQUALITY = re.compile(r"Project \[\((.+) = (.+)\) AS compared#")
 
 
@@ -24,11 +25,12 @@ def compared_type(spark: SparkSession, left: str, right: str) -> str | None:
     >>> compared_type(spark, "date", "array<int>")
     """
     try:
-        compared = spark.sql(f"SELECT CAST(NULL AS {sql_type(left)}) = CAST(NULL AS {sql_type(right)}) AS compared")
+        with quiet_query_log():
+            compared = spark.sql(f"SELECT CAST(NULL AS {sql_type(left)}) = CAST(NULL AS {sql_type(right)}) AS compared")
     except PySparkException:
         return None
     text = explained(compared, "EXTENDED")
-    if is_cut(text):
+    if _CUT.search(text):
         text = explained_whole(compared, "EXTENDED")
     analysed = text.partition("== Analyzed Logical Plan ==")[2].partition("== Optimized Logical Plan ==")[0]
     found = _EQUALITY.search(analysed)

@@ -16,6 +16,7 @@ from pyspark.sql.types import ArrayType, DataType, StringType, StructType, UserD
 
 from skewkit.errors import ArgumentError, ArgumentTypeError, ColumnNotFoundError, KeyTypeError, nearest
 from skewkit.spark.session.compat import groups_by_maps, is_column
+from skewkit.spark.session.query_log import quiet_query_log
 
 KeyLike = str | Column
 _DOTTED = re.compile(r"[.`*]")
@@ -205,11 +206,13 @@ def _pinned(column: Column, type_: str) -> Column:
 
 def _schema(df: DataFrame, keys: Sequence[KeyLike], columns: Sequence[Column], what: str) -> StructType:
     try:
-        return df.select(*columns).schema
+        with quiet_query_log():
+            return df.select(*columns).schema
     except AnalysisException as error:
         for key, column in zip(keys, columns, strict=True):
             try:
-                df.select(column).schema  # noqa: B018 - on Connect the schema is what triggers the analysis
+                with quiet_query_log():
+                    df.select(column).schema  # noqa: B018 - on Connect the schema is what triggers the analysis
             except AnalysisException as inner:
                 text = str(inner)
                 name = key if isinstance(key, str) else str(key)

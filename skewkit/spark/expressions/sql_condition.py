@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
 from itertools import groupby, pairwise
 
 from skewkit.spark.expressions.keys import quoted
@@ -10,6 +11,8 @@ from skewkit.spark.expressions.sql_text import NotUnderstood, Token, Tokens, clo
 
 _COMPARES = frozenset(("=", "<", ">", "!", "=>"))
 _EQUAL = {"=": "=", "==": "=", "<=>": "<=>"}
+_UNEQUAL = {"<>": "=", "!=": "="}
+_NOT_DISTINCT = ["is", "not", "distinct", "from"]
 _PREDICATE = re.compile(
     "and|or|as|not|in|i?like|rlike|regexp|is|between|exists|any|some|all|escape|similar|select|->|[?:]"
 )
@@ -20,37 +23,159 @@ _UNREADABLE = ("\\'", '\\"', "/*", "--")
 def conjuncts_of(source: str) -> list[str]:
     """Return the parts of a SQL condition `a AND b AND ...`; their AND is the condition, in the same order.
 
+    Parts that are always true are left out, if there are others. A part that all sides of an OR have stands before
+    it, as Spark's optimizer takes it out, too.
+
     >>> conjuncts_of("a.k = b.k and (a.t BETWEEN 1 AND 2 AND a.s = 'x AND y')")
     ['a.k = b.k', 'a.t BETWEEN 1 AND 2', "a.s = 'x AND y'"]
     >>> conjuncts_of("a.k = b.k AND a.x = 1 OR a.y = 2"), conjuncts_of("CASE WHEN a AND b THEN c END")
     (['a.k = b.k AND a.x = 1 OR a.y = 2'], ['CASE WHEN a AND b THEN c END'])
+    >>> conjuncts_of("1 = 1 AND a.k = b.k AND true"), conjuncts_of("a.k = b.k AND a.x OR a.k = b.k AND b.y")
+    (['a.k = b.k'], ['a.k = b.k', 'a.k = b.k AND a.x OR a.k = b.k AND b.y'])
     """
     try:
-        return [text_of(source, part) for part in _conjuncts(_readable(source))]
+        parts = _conjuncts(_readable(source))
+        wanted = [part for part in parts if not _is_true(source, part)] or parts[:1]
+        found = [text_of(source, each) for part in wanted for each in _factored(source, part)]
     except NotUnderstood:
         return [source]
+    return found
 
 
 def equality_of(source: str) -> tuple[str, str, str] | None:
     """Return both sides of a SQL equality and its sign, `=` or `<=>`, or None where it is anything else.
 
+    What Spark's optimizer makes an equality of is one.
+
     >>> equality_of("(a.k + 1 == b.`k`)"), equality_of("a.k <=> upper(b.k)")
     (('a.k + 1', 'b.`k`', '='), ('a.k', 'upper(b.k)', '<=>'))
+    >>> equality_of("a.k IS NOT DISTINCT FROM b.k") == equality_of("equal_null(a.k, b.k)")
+    True
+    >>> equality_of("a.k = b.k OR (b.k IS NULL AND isnull(a.k))"), equality_of("NOT (a.k <> b.k)")
+    (('a.k', 'b.k', '<=>'), ('a.k', 'b.k', '='))
     >>> [equality_of(text) for text in ("NOT a = b", "a >= b", "a = b = c", "a = b IS NULL", "f(a = b)")]
     [None, None, None, None, None]
     """
     try:
-        tokens = _bare(_readable(source))
-        flat = _flat(tokens)
+        found = _equality(source, _bare(_readable(source)))
     except NotUnderstood:
         return None
+    return None if found is None else (text_of(source, found[0]), text_of(source, found[1]), found[2])
+
+
+_Equality = tuple[Tokens, Tokens, str]
+
+
+def _equality(source: str, tokens: Tokens) -> _Equality | None:
+    """Return both sides of an equality and its sign."""
+    null_safe = _called(tokens, "equal_null")
+    if null_safe is not None and len(null_safe) == 2:
+        return null_safe[0], null_safe[1], "<=>"
+    if tokens[0].word in ("not", "!") and len(tokens) > 1:
+        return _compared(_bare(tokens[1:]), _UNEQUAL)
+    either = _parts(tokens, "or")
+    if len(either) == 2:
+        return _or_both_null(source, *either)
+    return _compared(tokens, _EQUAL) or _not_distinct(tokens) or _in_one(tokens)
+
+
+def _compared(tokens: Tokens, signs: Mapping[str, str]) -> _Equality | None:
+    """Return both sides of a comparison by one of these signs."""
+    flat = _flat(tokens)
     if any(_PREDICATE.fullmatch(token.word) for token in flat):
         return None
     at = [i for i, token in enumerate(tokens) if token in flat and token.word in _COMPARES]
     sign = "".join(tokens[i].word for i in at)
-    if sign not in _EQUAL or at != list(range(at[0], at[0] + len(at))) or at[0] == 0 or at[-1] == len(tokens) - 1:
+    if sign not in signs or at != list(range(at[0], at[0] + len(at))) or at[0] == 0 or at[-1] == len(tokens) - 1:
         return None
-    return text_of(source, tokens[: at[0]]), text_of(source, tokens[at[-1] + 1 :]), _EQUAL[sign]
+    return tokens[: at[0]], tokens[at[-1] + 1 :], signs[sign]
+
+
+def _not_distinct(tokens: Tokens) -> _Equality | None:
+    """Return both sides of `a IS NOT DISTINCT FROM b`."""
+    flat = _flat(tokens)
+    words = [token.word for token in flat if _PREDICATE.fullmatch(token.word) or token.word in _COMPARES]
+    at = next((i for i in range(len(tokens)) if _words(tokens[i : i + 4]) == _NOT_DISTINCT), 0)
+    if words != ["is", "not"] or at == 0 or tokens[at] not in flat or at + 4 == len(tokens):
+        return None
+    return tokens[:at], tokens[at + 4 :], "<=>"
+
+
+def _in_one(tokens: Tokens) -> _Equality | None:
+    """Return both sides of `a IN (b)`."""
+    flat = _flat(tokens)
+    words = [token.word for token in flat if _PREDICATE.fullmatch(token.word) or token.word in _COMPARES]
+    at = next((i for i, token in enumerate(tokens) if token.word == "in" and token in flat), 0)
+    if words != ["in"] or at == 0 or at + 3 >= len(tokens) or closing(tokens, at + 1) != len(tokens) - 1:
+        return None
+    listed = tokens[at + 2 : -1]
+    one = all(token.word != "," for token in _flat(listed)) and "select" not in _words(listed)
+    return (tokens[:at], listed, "=") if one else None
+
+
+def _or_both_null(source: str, one: Tokens, other: Tokens) -> _Equality | None:
+    """Return both sides of `a = b OR (a IS NULL AND b IS NULL)`, in any order: null equals null."""
+    for equal, nulls in ((one, other), (other, one)):
+        found = _compared(_bare(equal), _EQUAL)
+        names = [_tested_for_null(part) for part in _conjuncts(nulls)]
+        if found is None or found[2] != "=" or len(names) != 2 or None in names:
+            continue
+        tested = {_key(source, name) for name in names if name is not None}
+        if tested == {_key(source, found[0]), _key(source, found[1])}:
+            return found[0], found[1], "<=>"
+    return None
+
+
+def _tested_for_null(tokens: Tokens) -> Tokens | None:
+    called = _called(tokens, "isnull")
+    if called is not None and len(called) == 1:
+        return called[0]
+    tested = tokens[:-2] if _words(tokens[-2:]) == ["is", "null"] else ()
+    if not tested or any(_PREDICATE.fullmatch(token.word) or token.word in _COMPARES for token in _flat(tested)):
+        return None
+    return tested
+
+
+def _called(tokens: Tokens, name: str) -> list[Tokens] | None:
+    """Return the arguments, if the tokens are a call of this function."""
+    if len(tokens) < 4 or tokens[0].word != name or tokens[1].word != "(" or closing(tokens, 1) != len(tokens) - 1:
+        return None
+    return _parts(tokens[2:-1], ",")
+
+
+def _is_true(source: str, tokens: Tokens) -> bool:
+    """Return whether a part is `true`, or compares a number or text with itself."""
+    found = _compared(tokens, _EQUAL)
+    if found is None:
+        return _words(tokens) == ["true"]
+    (a, b), kinds = found[:2], ("number", "text")
+    return (
+        len(a) == len(b) == 1
+        and _key(source, a) == _key(source, b)
+        and a[0].kind in kinds
+        and not a[0].word.startswith('"')
+    )
+
+
+def _factored(source: str, tokens: Tokens) -> list[Tokens]:
+    """Return the parts that all sides of an OR have, and the OR itself, unless a side has no other part."""
+    sides = [_conjuncts(side) for side in _parts(_bare(tokens), "or")]
+    if len(sides) < 2:
+        return [tokens]
+    keys = [[_key(source, part) for part in side] for side in sides]
+    common = [part for part, key in zip(sides[0], keys[0], strict=True) if all(key in each for each in keys)]
+    alone = any(len(set(each)) == len({_key(source, part) for part in common}) for each in keys)
+    return common if common and alone else [*common, tokens]
+
+
+def _key(source: str, tokens: Tokens) -> tuple[str, ...]:
+    """Return what is the same for two texts that say the same: words in lower case, but texts as they are."""
+    bare = _bare(tokens)
+    return tuple(source[each.start : each.end] if each.kind == "text" else each.word for each in bare)
+
+
+def _words(tokens: Tokens) -> list[str]:
+    return [token.word for token in tokens]
 
 
 def names_in(source: str) -> list[str] | None:
@@ -138,8 +263,16 @@ def _conjuncts(tokens: Tokens) -> list[Tokens]:
             cuts.append(token)
     if not cuts:
         return [tokens]
-    parts = [list(part) for is_cut, part in groupby(tokens, lambda token: token in cuts) if not is_cut]
-    return [conjunct for part in parts for conjunct in _conjuncts(part)]
+    return [conjunct for part in _cut(tokens, cuts) for conjunct in _conjuncts(part)]
+
+
+def _parts(tokens: Tokens, word: str) -> list[Tokens]:
+    """Return what is between these words outside of brackets; commas and OR bind least."""
+    return _cut(tokens, [token for token in _flat(tokens) if token.word == word])
+
+
+def _cut(tokens: Tokens, cuts: Sequence[Token]) -> list[Tokens]:
+    return [list(part) for is_cut, part in groupby(tokens, lambda token: token in cuts) if not is_cut]
 
 
 def _bare(tokens: Tokens) -> Tokens:

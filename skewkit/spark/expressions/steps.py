@@ -64,6 +64,13 @@ def java_kind(node: Any) -> str:
     return str(node.productPrefix())
 
 
+def same_java(a: Any, b: Any) -> bool:
+    """Return whether two classic Columns say the same, wherever in the user's code they stand."""
+    if not hasattr(a._jc, "node"):
+        return bool(a._jc.expr().equals(b._jc.expr()))
+    return bool(java_node(a).normalized().equals(java_node(b).normalized()))
+
+
 def java_column(node: Any) -> Any:
     """Return the JVM's Column of a node."""
     return _column_class(_jvm())(node)

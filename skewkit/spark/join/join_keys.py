@@ -13,6 +13,7 @@ from pyspark.sql import functions as F
 from skewkit.spark.expressions.keys import Keys, Names, quoted
 from skewkit.spark.expressions.selecting import with_columns, without
 from skewkit.spark.session.compat import is_connect, is_off, resolves
+from skewkit.spark.session.query_log import quiet_query_log
 
 
 @dataclass(frozen=True)
@@ -122,7 +123,8 @@ def united(
     if keys.using is None or not keeps or is_connect(plain) or is_off(plain.sparkSession, _AMBIGUOUS):
         return plain
     try:
-        closed = _united_with_hidden_keys(parts, left, right, keys.using, how)
+        with quiet_query_log():
+            closed = _united_with_hidden_keys(parts, left, right, keys.using, how)
     except AnalysisException:
         return plain
     return closed if closed is not None and closed.schema == plain.schema else plain

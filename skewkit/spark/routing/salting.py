@@ -10,7 +10,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructField
 
-from skewkit.spark.explained.physical import SALT
+from skewkit.spark.explained.expression_stability import SALT
 from skewkit.spark.explained.plan_facts import PlanFacts
 from skewkit.spark.expressions.keys import has_fixed_hash, quoted
 from skewkit.spark.session.compat import is_connect, resolves

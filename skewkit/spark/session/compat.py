@@ -5,10 +5,9 @@ What a Column says is read in `skewkit.spark.expressions.columns`.
 
 from __future__ import annotations
 
-import logging
 import re
 from collections.abc import Callable
-from threading import Lock, get_ident
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -16,6 +15,8 @@ import pyspark
 from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
+
+from skewkit.spark.session.query_log import quiet_query_log
 
 VERSION = tuple(int(part) for part in pyspark.__version__.split(".")[:2])
 _SQL_CONNECT = "pyspark.sql.connect"
@@ -145,27 +146,11 @@ def resolves(df: DataFrame, column: Column | str) -> bool:
     >>> resolves(spark.range(1), "id"), resolves(spark.range(1), "_metadata")
     (True, False)
     """
-    logger, thread = _query_log(), get_ident()
-
-    def of_others(record: logging.LogRecord) -> bool:
-        return record.thread != thread
-
-    logger.addFilter(of_others)
     try:
-        return bool(df.select(column).columns)
+        with quiet_query_log():
+            return bool(df.select(column).columns)
     except AnalysisException:
         return False
-    finally:
-        logger.removeFilter(of_others)
-
-
-def _query_log() -> logging.Logger:
-    """Return the logger that PySpark names a failed query in (Spark 4.0 and later), of PySpark's own class."""
-    if VERSION < (4, 0):
-        return logging.getLogger(__name__)
-    from pyspark.logger import PySparkLogger
-
-    return PySparkLogger.getLogger("DataFrameQueryContextLogger")
 
 
 def explained(df: DataFrame, mode: str = "COST") -> str:

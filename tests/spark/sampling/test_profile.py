@@ -9,8 +9,6 @@ from pyspark.sql import functions as F
 
 import skewkit
 from skewkit.errors import ArgumentError, ArgumentTypeError, ColumnNotFoundError, KeyTypeError
-from skewkit.spark.explained.physical import costly_to_read_twice, of_unknown, unsafe_to_read_twice
-from skewkit.spark.explained.row_counts import guess_rows
 from skewkit.spark.expressions.keys import find_keys
 from skewkit.spark.sampling.profiling import Task, _queries, profile
 from skewkit.spark.session.compat import physical_plan
@@ -155,40 +153,6 @@ def test_bad_input(spark, arguments, error, message):
     keys = arguments.pop("keys")
     with pytest.raises(error, match=message):
         skewkit.skew_profile(df, *keys, **arguments)
-
-
-def test_rows_are_guessed_from_the_sources():
-    join = """== Optimized Logical Plan ==
-Join Inner, (a#1 = b#2), Statistics(sizeInBytes=9.9 EiB)
-:- Relation [a#1,c#3] parquet, Statistics(sizeInBytes=32.0 KiB)
-+- Project [b#2], Statistics(sizeInBytes=1.0 KiB)
-   +- Range (0, 500, step=1), Statistics(sizeInBytes=4.0 KiB, rowCount=500)
-
-== Physical Plan ==
-"""
-    assert guess_rows(join) == 1024 + 500
-    assert guess_rows("LogicalRDD [a#1], false, Statistics(sizeInBytes=8.0 EiB)") is None
-    assert guess_rows("") is None
-
-
-@pytest.mark.every(2)
-@pytest.mark.parametrize(
-    ("plan", "reason"),
-    [
-        ("FileScan parquet", None),
-        ("InMemoryTableScan\n  +- InMemoryRelation\n    +- Exchange", None),
-        ("Union\n:- InMemoryRelation\n:    +- Exchange\n+- Exchange", "shuffle"),
-        ("GlobalLimit 5", "limit"),
-        ("Project [rand(5)]", "random"),
-        ("ArrowEvalPython", "Python"),
-        ("SortMergeJoin\n +- Exchange", "shuffle"),
-        ("*(1) Project [CreditLimit#1]\n+- *(1) FileScan parquet default.JoinSample[CreditLimit#1] PythonFiles", None),
-        ("*(1) Scan ExistingRDD[a#1]", "RDD"),
-    ],
-)
-def test_what_speaks_against_reading_twice(plan, reason):
-    said = unsafe_to_read_twice(plan) or of_unknown(plan) or costly_to_read_twice(plan)
-    assert said is None if reason is None else reason in said
 
 
 @pytest.mark.parametrize("by_partition", [True, False])

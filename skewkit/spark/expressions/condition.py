@@ -1,0 +1,116 @@
+"""A join condition, cut at its ANDs and equalities: what Spark's optimizer makes an equi-join of is read as one.
+
+Leading constants are dropped, what all sides of an OR ask stands before it, and `a IS NOT DISTINCT FROM b`,
+`equal_null(a, b)`, `NOT (a <> b)` and `a = b OR (a IS NULL AND b IS NULL)` are equalities.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+
+from skewkit.spark.expressions.columns import read_call, read_literal, same_column, text_of_sql
+from skewkit.spark.expressions.sql_condition import conjuncts_of, equality_of
+
+Compared = tuple[Column, Column, bool]
+"""Both sides of an equality, and whether null equals null."""
+_EQUAL = ("==", "=")
+_NULL_SAFE = ("<=>", "equal_null")
+_NOT = ("not", "!")
+
+
+def conjuncts(condition: Column) -> list[Column]:
+    """Return the parts of a condition `a AND b AND ...`, without those that are always true, if there are others.
+
+    >>> conjuncts(F.lit(True) & (F.col("a.k") == F.col("b.k")) & F.expr("1 = 1 AND a.x < b.x AND a.y < b.y"))
+    [Column<'=(a.k, b.k)'>, Column<'a.x < b.x'>, Column<'a.y < b.y'>]
+    """
+    parts = _parts(condition, ("and", "&&"))
+    if len(parts) == 1:
+        return _of_one(parts[0])
+    wanted = [part for part in parts if not _is_true(part)] or parts[:1]
+    return [each for part in wanted for each in _of_one(part)]
+
+
+def compared(condition: Column) -> Compared | None:
+    """Return both sides of an equality; None where a condition is anything else.
+
+    >>> compared(F.equal_null("a.k", "b.k"))
+    (Column<'a.k'>, Column<'b.k'>, True)
+    """
+    text = text_of_sql(condition)
+    if text is not None:
+        found = equality_of(text)
+        return None if found is None else (F.expr(found[0]), F.expr(found[1]), found[2] == "<=>")
+    name, arguments = _call(condition)
+    if name in _NOT:
+        return _unequal(arguments[0])
+    if len(arguments) != 2:
+        return None
+    if name in ("or", "||", "|"):
+        return _or_both_null(*arguments) or _or_both_null(*reversed(arguments))
+    return (*arguments, name in _NULL_SAFE) if name in (*_EQUAL, *_NULL_SAFE, "in") else None
+
+
+def _of_one(part: Column) -> list[Column]:
+    """Return the parts of what is no AND: of a text, or of an OR whose sides have some in common."""
+    text = text_of_sql(part)
+    if text is not None:
+        texts = conjuncts_of(text)
+        return [part] if texts == [text] else [F.expr(each) for each in texts]
+    sides = [conjuncts(side) for side in _parts(part, ("or", "||", "|"))]
+    if len(sides) < 2:
+        return [part]
+    common = [each for each in sides[0] if all(_among(each, side) for side in sides)]
+    alone = any(all(_among(each, common) for each in side) for side in sides)
+    return common if common and alone else [*common, part]
+
+
+def _among(column: Column, others: Sequence[Column]) -> bool:
+    return any(same_column(column, other) for other in others)
+
+
+def _parts(condition: Column, names: Sequence[str]) -> list[Column]:
+    """Return what these functions of two conditions are of, as often as they are of one another."""
+    name, arguments = _call(condition)
+    return [part for each in arguments for part in _parts(each, names)] if name in names else [condition]
+
+
+def _call(condition: Column) -> tuple[str, tuple[Column, ...]]:
+    """Return the name of the function that a condition calls, in lower case, and its arguments; '' if it is no call."""
+    call = read_call(condition)
+    return ("", ()) if call is None or call.alias is not None else (call.name.lower(), call.arguments)
+
+
+def _is_true(part: Column) -> bool:
+    if read_literal(part) == (True,):
+        return True
+    name, arguments = _call(part)
+    values = [read_literal(argument) for argument in arguments]
+    if name not in (*_EQUAL, "<=>") or len(values) != 2 or None in values or values[0] == (None,):
+        return False
+    return values[0] == values[1] and type(values[0]) is type(values[1])
+
+
+def _unequal(condition: Column) -> Compared | None:
+    """Return both sides of `a <> b`, of which NOT makes an equality."""
+    name, arguments = _call(condition)
+    if name in _NOT:
+        inner = compared(arguments[0])
+        return inner if inner is not None and not inner[2] else None
+    return (*arguments, False) if name in ("!=", "<>") and len(arguments) == 2 else None
+
+
+def _or_both_null(equal: Column, nulls: Column) -> Compared | None:
+    """Return both sides of `a = b OR (a IS NULL AND b IS NULL)`."""
+    name, sides = _call(equal)
+    tested = [_call(part) for part in _parts(nulls, ("and", "&&"))]
+    if name not in _EQUAL or len(tested) != 2 or any(each[0] != "isnull" for each in tested):
+        return None
+    a, b = sides
+    for first, second in ((tested[0], tested[1]), (tested[1], tested[0])):
+        if same_column(first[1][0], a) and same_column(second[1][0], b):
+            return a, b, True
+    return None

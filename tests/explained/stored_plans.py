@@ -1,0 +1,28 @@
+"""The plans that `scripts/store_plans.py` stored, and what `frames.sql` says of each frame."""
+
+import json
+import re
+from pathlib import Path
+
+from skewkit.spark.explained.stability import Stability
+
+PLANS = Path(__file__).parents[1] / "plans"
+SESSIONS = sorted(path.stem for path in PLANS.glob("*.json"))
+"""Version and kind of session: `4.2.1-classic`."""
+
+
+def _stored(session):
+    return json.loads((PLANS / f"{session}.json").read_text(encoding="utf-8"))
+
+
+FUNCTIONS = {session: _stored(session)["functions"] for session in SESSIONS}
+TEXTS = {session: {name: "\n".join(lines) for name, lines in _stored(session)["plans"].items()} for session in SESSIONS}
+
+
+def expected():
+    """Yield name -> levels of the frames, `rows` among the columns."""
+    found = re.findall(r"^-- (\w+): (.*)$", (PLANS / "frames.sql").read_text(encoding="utf-8"), re.MULTILINE)
+    return {
+        name: {column: Stability[level] for column, level in (said.split("=") for said in levels.split())}
+        for name, levels in found
+    }

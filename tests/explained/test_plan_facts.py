@@ -1,0 +1,110 @@
+"""What plans in words say of sizes and of what is costly to read again."""
+
+import pytest
+
+from skewkit.spark.explained.physical import costly_to_read_twice
+from skewkit.spark.explained.plan_tree import PlanTree, read_tree
+from skewkit.spark.explained.plan_walk import Trust, flow_of
+from skewkit.spark.explained.row_counts import estimated, guess_rows, rows_are_counted, source_bytes
+from skewkit.spark.explained.stability import Stability, Verdict
+
+JOIN = """
+Join Inner, (a#1 = b#2), Statistics(sizeInBytes=9.9 MiB)
+:- Relation [a#1,c#3] parquet, Statistics(sizeInBytes=32.0 KiB)
++- Project [b#2], Statistics(sizeInBytes=1.0 KiB)
+   +- Range (0, 500, step=1), Statistics(sizeInBytes=4.0 KiB, rowCount=500)
+"""
+
+
+def test_rows_of_sources_are_guessed_and_not_multiplied():
+    join = read_tree(JOIN)
+    assert guess_rows(join) == 1024 + 500
+    assert guess_rows(join, counted=False) == 1024 + 204
+    assert source_bytes(join) == 36 * 1024
+    assert not rows_are_counted(join)
+    assert estimated(join, 3) == (None, None), "the optimizer multiplies"
+    assert estimated(join.children[0], 2) == (1024, 32 * 1024)
+    assert guess_rows(read_tree("LogicalRDD [a#1], false, Statistics(sizeInBytes=8.0 EiB)")) is None
+    assert guess_rows(read_tree("Filter (a#1 > 2)\n+- Relation [a#1] parquet")) is None
+
+
+@pytest.mark.parametrize(
+    ("plan", "reason"),
+    [
+        ("FileScan parquet", None),
+        ("InMemoryTableScan\n      +- InMemoryRelation\n            +- Exchange", None),
+        ("Union\n:- InMemoryTableScan\n:     +- InMemoryRelation\n:           +- Exchange\n+- Exchange", "shuffle"),
+        ("SortMergeJoin\n+- Exchange", "shuffle"),
+        ("*(1) Project [CreditLimit#1]\n+- *(1) FileScan parquet default.JoinSample[CreditLimit#1] Window", None),
+    ],
+)
+def test_what_is_costly_to_read_twice(plan, reason):
+    said = costly_to_read_twice(read_tree(plan))
+    assert said is None if reason is None else reason in said
+
+
+def flow(text, **trust):
+    plan = read_tree(text)
+    return flow_of(PlanTree(plan, plan), Trust(**trust))
+
+
+@pytest.mark.parametrize(
+    ("plan", "level"),
+    [
+        ("Relation [k#1] parquet", "STABLE"),
+        ("Relation spark_catalog.default.t[k#1] ORC", "STABLE"),
+        ("Relation [k#1] JDBCRelation(t) [numPartitions=1]", "UNKNOWN"),
+        ("Relation [k#1] my.own.Source@7f", "UNKNOWN"),
+        ("RelationV2[k#1] class org.example.Table", "UNKNOWN"),
+        ("LogicalRDD [k#1], false", "UNKNOWN"),
+        (
+            "HiveTableRelation [`c`.`d`.`t`, org.apache.hadoop.hive.serde2.lazy.LazySimpleSerDe, Data Cols: [k#1]]",
+            "STABLE",
+        ),
+        ("HiveTableRelation [`c`.`d`.`t`, org.example.SerDe, Data Cols: [k#1], Partition Cols: []]", "UNKNOWN"),
+        ("ExampleRelation [k#1]", "UNKNOWN"),
+        ("Example [k#1]\n+- Relation [k#1] parquet", "UNKNOWN"),
+        ("Project [my_function(k#1) AS a#2]\n+- Relation [k#1] parquet", "UNKNOWN"),
+        ("Project [k#7]\n+- Relation [k#1] parquet", "UNKNOWN"),
+        ("Filter (k#1 = scalar-subquery#2 [])\n+- Relation [k#1] parquet", "UNKNOWN"),
+        ("Project [k#1]\n:- Relation [k#1] parquet\n+- Relation [k#1] parquet", "UNKNOWN"),
+        ("Project [k#1, concat(k#1, :) AS a#2\n+- Relation [k#1] parquet", "UNKNOWN"),
+        ("Project [max(v)#1 AS a#2]\n+- InMemoryRelation [max(v)#1], StorageLevel(memory)", "STABLE"),
+        ("Project [avg(v)#1 AS a#2]\n+- InMemoryRelation [avg(v)#1], StorageLevel(memory)", "STABLE"),
+        (
+            "Project [(avg(v)#1 + 1.0) AS (avg(v) + 1)#2]\n+- InMemoryRelation [avg(v)#1], StorageLevel(memory)",
+            "STABLE",
+        ),
+        ("Project [k#1, x AS a, b AS c#2]\n+- Relation [k#1] parquet", "STABLE"),
+        ("Project [sum(a AS b)#1]\n+- Relation [sum(a AS b)#1] parquet", "STABLE"),
+    ],
+)
+def test_what_nobody_knows_is_unknown(plan, level):
+    assert flow(plan).all.level.name == level
+
+
+def test_sources_may_be_trusted():
+    jdbc = "Relation [k#1] JDBCRelation(t) [numPartitions=1]"
+    assert flow(jdbc, sources=True).all.repeatable
+    assert flow(jdbc, again=True).all.repeatable
+    assert not flow(jdbc, sources=True).positioned
+    assert not flow("Project [udf(k#1) AS k#2]\n+- " + jdbc, sources=True).all.repeatable
+
+
+def test_a_salt_is_no_position():
+    """Where a row goes is not what is in it."""
+    project = "Project [xxhash64({}monotonically_increasing_id(), 42) AS n#2L]\n+- Relation [k#1] parquet"
+    assert flow(project.format("skewkit's salt, ")).all.repeatable
+    assert flow(project.format("")).all == Verdict(Stability.RANDOM, "holds positions of rows")
+    assert flow("Filter (spark_partition_id() >= 0)\n+- Relation [k#1] parquet").all.repeatable
+
+
+def test_a_text_with_a_line_end_is_part_of_its_line():
+    plan = read_tree("Filter (k#1 = a\nRange\n+ b)\n+- Relation [k#1] parquet")
+    assert plan.arguments == "(k#1 = a\nRange\n+ b)"
+    assert [child.operator for child in plan.children] == ["Relation"]
+
+
+def test_a_verdict_is_no_truth():
+    with pytest.raises(TypeError, match="repeatable"):
+        bool(Verdict())

@@ -1,0 +1,127 @@
+"""Join conditions that Spark's optimizer makes equi-joins of."""
+
+import pytest
+from pyspark.sql import functions as F
+
+import skewkit
+from skewkit.spark.expressions.condition import compared, conjuncts
+from skewkit.spark.expressions.sql_condition import conjuncts_of, equality_of
+from skewkit.testing import assert_same_rows
+
+K, KK = "l.k", "r.k"
+
+
+@pytest.mark.parametrize(
+    ("source", "sides"),
+    [
+        ("l.k = r.k", (K, KK, "=")),
+        ("l.k IS NOT DISTINCT FROM r.k", (K, KK, "<=>")),
+        ("(l.k is not distinct from r.k)", (K, KK, "<=>")),
+        ("equal_null(l.k, r.k)", (K, KK, "<=>")),
+        ("l.k = r.k OR (l.k IS NULL AND r.k IS NULL)", (K, KK, "<=>")),
+        ("(r.k IS NULL AND l.k IS NULL) OR l.k = r.k", (K, KK, "<=>")),
+        ("L.K = r.k OR isnull(l.k) AND isnull(R.k)", ("L.K", KK, "<=>")),
+        ("NOT (l.k <> r.k)", (K, KK, "=")),
+        ("NOT l.k != r.k", (K, KK, "=")),
+        ("l.k IN (r.k)", (K, KK, "=")),
+        ("l.k = r.k OR (l.k IS NULL AND l.k IS NULL)", None),
+        ("l.k = r.k OR (l.k IS NULL AND r.j IS NULL)", None),
+        ("l.k = r.k OR l.k IS NULL", None),
+        ("l.k <=> r.k OR (l.k IS NULL AND r.k IS NULL)", None),
+        ("concat(l.k, 'A') = r.k OR (concat(l.k, 'a') IS NULL AND r.k IS NULL)", None),
+        ("l.k IS DISTINCT FROM r.k", None),
+        ("NOT (l.k = r.k)", None),
+        ("NOT (l.k <> r.k OR l.v = 1)", None),
+        ("l.k IN (r.k, r.j)", None),
+        ("l.k IN (SELECT k FROM t)", None),
+        ("l.k NOT IN (r.k)", None),
+        ("equal_null(l.k, r.k) = true", ("equal_null(l.k, r.k)", "true", "=")),
+        ("l.k = r.k IS NOT DISTINCT FROM true", None),
+    ],
+)
+def test_equalities_in_texts(source, sides):
+    assert equality_of(source) == sides
+
+
+@pytest.mark.parametrize(
+    ("source", "parts"),
+    [
+        ("1 = 1 AND l.k = r.k", ["l.k = r.k"]),
+        ("true AND 'a' = 'a' AND l.k = r.k", ["l.k = r.k"]),
+        ("1 = 1", ["1 = 1"]),
+        ("1 = 2 AND l.k = r.k", ["1 = 2", "l.k = r.k"]),
+        ("null = null AND l.k = r.k", ["null = null", "l.k = r.k"]),
+        ("'a' = 'A' AND l.k = r.k", ["'a' = 'A'", "l.k = r.k"]),
+        ("(l.k = r.k AND l.v = 1) OR (r.v = 2 AND l.k = r.k)", ["l.k = r.k", None]),
+        ("l.k = r.k OR l.k = r.k AND r.v = 2", ["l.k = r.k"]),
+        ("(l.k = r.k AND l.v = 1) OR r.v = 2", [None]),
+    ],
+)
+def test_parts_of_texts(source, parts):
+    """None stands for the whole."""
+    assert conjuncts_of(source) == [source if part is None else part for part in parts]
+
+
+@pytest.fixture
+def frames(spark):
+    left = spark.range(0, 400, 1, 3).selectExpr("if(id % 3 = 0, null, if(id % 2 = 0, 7, id % 40)) AS k", "id AS v")
+    right = spark.range(0, 60, 1, 3).selectExpr("if(id % 20 = 0, null, id % 45) AS kk", "id AS w")
+    return left, right
+
+
+CONDITIONS = {
+    "constant": (lambda k, kk: F.lit(True) & (k == kk), False),
+    "constants": (lambda k, kk: (F.lit(1) == F.lit(1)) & F.expr("1 = 1 AND k = kk"), False),
+    "equal_null": (lambda k, kk: F.equal_null(k, kk), True),
+    "or_both_null": (lambda k, kk: (k == kk) | (k.isNull() & kk.isNull()), True),
+    "or_both_null_turned": (lambda k, kk: (F.isnull(kk) & F.isnull(k)) | (kk == k), True),
+    "not_unequal": (lambda k, kk: ~(k != kk), False),
+    "text": (lambda k, kk: F.expr("k IS NOT DISTINCT FROM kk"), True),
+    "in": (lambda k, kk: k.isin(kk), False),
+}
+
+
+@pytest.mark.connect
+@pytest.mark.parametrize("named", CONDITIONS)
+def test_conditions_that_are_equalities(frames, named):
+    left, right = frames
+    make, null_safe = CONDITIONS[named]
+    for condition in (make(left["k"], right["kk"]), make(F.col("k"), F.col("kk"))):
+        (part,) = conjuncts(condition)
+        sides = compared(part)
+        assert sides is not None
+        assert sides[2] == null_safe
+    joined = skewkit.skew_join(left, right, condition, "left", strategy="salt", partitions=4)
+    assert "salt" in skewkit.explain(joined)
+    assert_same_rows(joined, left.join(right, condition, "left"))
+
+
+@pytest.mark.connect
+def test_what_both_sides_of_an_or_ask_is_a_key(frames):
+    left, right = frames
+    equal = left["k"] == right["kk"]
+    condition = (equal & (left["v"] < 50)) | (equal & (right["w"] > 30))
+    first, whole = conjuncts(condition)
+    assert compared(first) is not None
+    assert compared(whole) is None
+    joined = skewkit.skew_join(left, right, condition, strategy="salt", partitions=4)
+    assert "salt" in skewkit.explain(joined)
+    assert_same_rows(joined, left.join(right, condition))
+
+
+@pytest.mark.connect
+def test_conditions_that_are_none(frames):
+    left, right = frames
+    k, kk = left["k"], right["kk"]
+    for condition in (
+        (k == kk) | (k.isNull() & k.isNull()),
+        (k == kk) | (k.isNull() & right["w"].isNull()),
+        (k == kk) | k.isNull(),
+        ~(k == kk),
+        k.isin(kk, right["w"]),
+        F.lit(None) == F.lit(None),
+        F.lit(1) == F.lit(2),
+    ):
+        (part,) = conjuncts(condition)
+        found = compared(part)
+        assert found is None or not {str(each) for each in found[:2]} & {str(k), str(kk)}
