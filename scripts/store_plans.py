@@ -5,8 +5,8 @@ Run it with the Python of each version of Spark; on a classic session, then with
     python scripts/store_plans.py            # writes tests/plans/4.2.1-classic.json
     python scripts/store_plans.py --connect  # writes tests/plans/4.2.1-connect.json
 
-Numbers of expressions are written anew in the order in which they come, and folders are left out, so that two runs
-write the same.
+Numbers of expressions are written anew in the order in which they come, and folders, times and seeds are left out, so
+that two runs write the same. Of a Connect session only those plans are stored that differ from a classic session's.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import re
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
+from getpass import getuser
 from pathlib import Path
 
 import pyspark
@@ -113,7 +114,9 @@ def plain(text: str, folder: str) -> str:
     text = re.sub(r"#(\d+)", lambda found: f"#{numbers.setdefault(found[1], len(numbers))}", text)
     text = re.sub(r"plan_id=\d+", "plan_id=0", text)
     text = re.sub(r"\brand(n?)\(-?\d{5,}\)", r"rand\1(99999)", text)
-    return text.replace(folder, "/t").strip()
+    text = re.sub(r"\bSome\(-?\d{5,}\)", "Some(99999)", text)
+    text = re.sub(r"\b20\d\d-\d\d-\d\d( \d\d:\d\d:\d\d\.\d+)?", lambda found: "now" if found[1] else "today", text)
+    return text.replace(folder, "/t").replace(f"{getuser()} AS", "user AS").strip()
 
 
 def main(connect: bool) -> None:
@@ -134,10 +137,14 @@ def main(connect: bool) -> None:
                 errors[name] = str(error).strip().splitlines()[0][:150]
         functions = sorted(row[0] for row in spark.sql("SHOW SYSTEM FUNCTIONS").collect())
     kind = "connect" if connect else "classic"
-    stored = {"functions": functions, "plans": {name: text.splitlines() for name, text in plans.items() if text}}
+    lines: dict[str, list[str] | None] = {name: text.splitlines() for name, text in plans.items() if text}
+    print(f"{pyspark.__version__} {kind}: {len(lines)} plans, {len(functions)} functions")
+    if connect:
+        classic = json.loads((PLANS / f"{pyspark.__version__}-classic.json").read_text(encoding="utf-8"))["plans"]
+        lines = {name: lines.get(name) for name in {**classic, **lines} if lines.get(name) != classic.get(name)}
+    stored = {"functions": functions, "plans": lines}
     path = PLANS / f"{pyspark.__version__}-{kind}.json"
     path.write_text(json.dumps(stored, indent=0, ensure_ascii=False) + "\n", encoding="utf-8")
-    print(f"{path.name}: {len(stored['plans'])} plans, {len(functions)} functions")
     for name, error in errors.items():
         print(f"  not {name}: {error}")
     spark.stop()

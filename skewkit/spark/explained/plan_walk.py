@@ -162,6 +162,9 @@ class _Walk:
     def _trusted(self) -> bool:
         return self.trust.sources or self.trust.again
 
+    def _script(self, node: PlanNode, flows: Sequence[Flow]) -> Flow:
+        return replace(self._opaque(replace(node, children=()), _SOURCE), rows=_SOURCE)
+
     def _rdd(self, node: PlanNode, flows: Sequence[Flow]) -> Flow:
         return self._leaf(node, _STABLE if self._trusted else _RDD, placed=False)
 
@@ -360,6 +363,7 @@ _OPERATORS: Mapping[str, _Known] = {
     **dict.fromkeys(("MapInPandas", "PythonMapInArrow", "MapInArrow"), (1, _Walk._python_rows)),
     **dict.fromkeys(("FlatMapGroupsInPandas", "FlatMapGroupsInArrow"), (1, _Walk._python_rows)),
     **dict.fromkeys(("FlatMapCoGroupsInPandas", "FlatMapCoGroupsInArrow"), (2, _Walk._python_rows)),
+    "ScriptTransformation": (1, _Walk._script),
     "Join": (2, _Walk._join),
     "Union": (-1, _Walk._union),
 }
