@@ -183,7 +183,7 @@ SELECT k, (SELECT max(name) FROM dims d WHERE d.k = f.k) AS n FROM facts f
 -- with_twice: rows=STABLE
 WITH c AS (SELECT k, count(*) AS n FROM facts GROUP BY k) SELECT a.k, b.n FROM c a JOIN c b ON a.k = b.n
 -- with_random_twice: rows=RANDOM
-WITH c AS (SELECT k, rand(5) AS r FROM facts) SELECT a.k FROM c a JOIN c b ON a.r = b.r
+WITH c AS (SELECT k, rand(6) AS r FROM facts) SELECT a.k FROM c a JOIN c b ON a.r = b.r
 -- repartitioned: rows=STABLE
 SELECT /*+ REPARTITION(4, k) */ k, v FROM facts
 -- rebalanced: rows=STABLE

@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import reduce
 
-from skewkit.spark.explained.functions import FUNCTIONS, FunctionKind
+from skewkit.spark.explained.functions import FunctionKind, kind_of
 from skewkit.spark.explained.plan_columns import calls_in, calls_with, ids_read
 from skewkit.spark.explained.stability import Stability, Verdict
 
@@ -17,6 +17,10 @@ _SALTED = re.compile(rf"{SALT}, (?:monotonically_increasing_id|spark_partition_i
 _ALWAYS = re.compile(r"spark_partition_id\(\) >= 0\b", re.IGNORECASE)
 _PRUNING = re.compile(r"dynamicpruning#\d+ \[[^\]]*\]")
 _SUBQUERY = re.compile(r"scalar-subquery#\d+ \[[^\]]*\]")
+_STATIC_INVOKE = re.compile(r"\bstaticinvoke\(class (?:[\w$]+\.)*(\w+)\$?, [A-Z].*?, ([a-z]\w*)(?=, )")
+"""How Spark 3.5 writes what later versions write as `static_invoke(Class.method(...))`."""
+_INVOKE = re.compile(r"\binvoke\((?=[A-Z]\w*(?:Evaluator|Parser)[.(]|[^(),]*\.\w+\()")
+_OTHER_INVOKE = re.compile(r"\binvoke\(")
 _ROW_FRAME = re.compile(r"specifiedwindowframe\(RowFrame, (?!unboundedpreceding\$\(\), unboundedfollowing)")
 _ORDER = "holds the first of several values, or another one that depends on the order of rows"
 _DIGITS = "sums floating-point numbers, whose last digits depend on the order of rows"
@@ -63,11 +67,12 @@ def stability_of(text: str, context: Context, *, long: bool = False) -> Verdict:
     'calls my_function, of which it is not known whether it returns the same each time'
     """
     text = _PRUNING.sub("", _ALWAYS.sub("", _SALTED.sub("", text)))
+    text = _OTHER_INVOKE.sub("method_of_java(", _INVOKE.sub("known_invoke(", _STATIC_INVOKE.sub(r"\1.\2(", text)))
     verdicts = [context.subqueries] if _SUBQUERY.search(text) else []
     text = _SUBQUERY.sub("", text)
     verdicts += [context.columns.get(number, _HIDDEN) for number in ids_read(text)]
     calls = calls_in(text)
-    kinds = {name: FUNCTIONS.get(name) for name in calls}
+    kinds = {name: kind_of(name) for name in calls}
     for name, kind in kinds.items():
         if kind is None:
             reason = f"calls {name}, of which it is not known whether it returns the same each time"

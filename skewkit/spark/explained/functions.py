@@ -66,11 +66,11 @@ _BY_KIND = {
         map_entries map_filter map_from_arrays map_from_entries map_keys map_values map_zip_with mask max md5
         median min minute mod month monthname months months_between named_struct nanvl negative next_day nullif
         nullifzero nvl nvl2 octet_length overlay parse_json parse_url percentile percentile_cont percentile_disc
-        pi pmod posexplode posexplode_outer position positive pow power printf quarter quote radians raise_error
-        range reduce regexp regexp_count regexp_extract regexp_extract_all regexp_instr regexp_like
-        regexp_replace regexp_substr regr_count repeat replace reverse right rint rlike round rpad rtrim
-        schema_of_avro schema_of_csv schema_of_json schema_of_variant schema_of_variant_agg schema_of_xml sec
-        second sentences sequence session_window sha sha1 sha2 shiftleft shiftright shiftrightunsigned sign
+        pi pmod posexplode posexplode_outer position positive pow power printf python_worker_logs quarter quote
+        radians raise_error range reduce regexp regexp_count regexp_extract regexp_extract_all regexp_instr
+        regexp_like regexp_replace regexp_substr regr_count repeat replace reverse right rint rlike round rpad
+        rtrim schema_of_avro schema_of_csv schema_of_json schema_of_variant schema_of_variant_agg schema_of_xml
+        sec second sentences sequence session_window sha sha1 sha2 shiftleft shiftright shiftrightunsigned sign
         signum sin sinh size slice smallint some sort_array soundex space split split_part sql_keywords sqrt
         st_asbinary st_geogfromwkb st_geomfromwkb st_setsrid st_srid stack startswith str_to_map string struct
         substr substring substring_index tan tanh theta_difference theta_intersection theta_sketch_estimate
@@ -142,16 +142,68 @@ _BY_KIND = {
 }
 
 _IN_PLANS = """
-    arraytype base64.encode booleantype charactertype currentrow$ decimaltype encode.encode evaluate
-    expressionimplutils.aesdecrypt invoke knownfloatingpointnormalized knownnotnull knownnullable lambdafunction
-    longtype makedecimal normalizenanandzero pivotfirst precisetimestampconversion promote_precision
-    replicaterows specifiedwindowframe static_invoke staticinvoke structfield structstojsonevaluator structtype
-    try_cast unboundedfollowing$ unboundedpreceding$ unscaledvalue unspecifiedframe$ windowspecdefinition
+    ansi_cast arraysize arraysort arraytype assertnotnull atleastnnonnulls binarytype booleantype charactertype
+    chartype checkoverflow checkoverflowinsum checkoverflowintableinsert collationkey csvtostructs currentrow$
+    dateaddinterval dateaddyminterval datetimesub datetype decimaladdnooverflowcheck
+    decimaldividewithoverflowcheck decimaltype direct_shuffle_partition_id div divide_interval dividedtinterval
+    divideinterval divideyminterval empty2null evaluate expressionimplutils.aesdecrypt
+    expressionimplutils.getsentences expressionimplutils.getsparkversion expressionimplutils.isluhnnumber
+    expressionimplutils.quote expressionimplutils.tryvalidateutf8string expressionimplutils.validateutf8string
+    extractansiintervaldays extractansiintervalhours extractansiintervalminutes extractansiintervalmonths
+    extractansiintervalseconds extractansiintervalyears extractintervaldays extractintervalhours
+    extractintervalminutes extractintervalmonths extractintervalseconds extractintervalyears getarrayitem
+    getarraystructfields getmapvalue getstructfield gettimestamp getviewcolumnbynameandordinal hive-hash
+    hivehash hyperloglogplusplus inset insubset integertype isvalid jsontostructsevaluator known_invoke
+    knownfloatingpointnormalized knownnondeterministic knownnotnull knownnullable lambdafunction like_all
+    like_any likeall likeany list longtype makedecimal makevalid mapobjects maptype might_contain mightcontain
+    monthsbetween multilike multiply_interval multiplydtinterval multiplyinterval multiplyyminterval
+    named_lambda_variable none normalizenanandzero notlikeall notlikeany numeric parseurlevaluator pivotfirst
+    precisetimestampconversion promote_precision replicaterows schemaofcsvevaluator schemaofjsonevaluator
+    schemaofvariant.schemaofvariant secondwithfraction spark_grouping_id specifiedwindowframe static_invoke
+    stringinstr stringlocate stringreplace stringtrim stringtrimleft stringtrimright stringtype stringtype$
+    structfield structs structstojsonevaluator structtype substringindex subtractdates subtracttimestamps
+    time_window timeadd timestampaddinterval timestampaddyminterval timestamptype timetype toprettystring
+    totimeparser totimeparser.parse truncdate trunctimestamp try_cast tryeval unboundedfollowing$
+    unboundedpreceding$ unscaledvalue unspecifiedframe$ unwrapoption update_fields varchartype
+    windowspecdefinition wrapoption xpathbooleanevaluator xpathdoubleevaluator xpathevaluator
+    xpathfloatevaluator xpathintevaluator xpathlistevaluator xpathlongevaluator xpathshortevaluator
+    xpathstringevaluator
 """
 """Names that only plans have: of what stands for a function there, of operators, types and their fields."""
+_PURE_CLASSES = frozenset(
+    (
+        "arrayexpressionutils",
+        "base64",
+        "bitmapexpressionutils",
+        "bytearray",
+        "bytearraymethods",
+        "datetimeutils",
+        "encode",
+        "jsonexpressionutils",
+        "stringdecode",
+        "stutils",
+        "tojavaarrayutils",
+        "urlcodec",
+        "variantexpressionevalutils",
+        "vectorfunctionimplutils",
+        "xmlexpressionevalutils",
+    )
+)
+"""Classes of Spark whose methods have no state; plans show calls of these as `encode.encode(...)`."""
 
 FUNCTIONS: Mapping[str, FunctionKind] = {
     **dict.fromkeys(_IN_PLANS.split(), FunctionKind.STABLE),
     **{name: kind for kind, names in _BY_KIND.items() for name in names.split()},
 }
 """Function by name, in lower case."""
+
+
+def kind_of(name: str) -> FunctionKind | None:
+    """Return what the value of a function depends on, by its name in a plan; None where nobody knows.
+
+    >>> kind_of("Upper"), kind_of("UrlCodec.decode"), kind_of("my_function")
+    (<FunctionKind.STABLE: 'stable'>, <FunctionKind.STABLE: 'stable'>, None)
+    """
+    name = name.lower()
+    pure = name.partition(".")[0] in _PURE_CLASSES and "." in name
+    return FUNCTIONS.get(name, FunctionKind.STABLE if pure else None)

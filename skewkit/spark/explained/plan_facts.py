@@ -10,7 +10,7 @@ from functools import cached_property, reduce
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from skewkit.spark.explained.functions import FUNCTIONS, FunctionKind
+from skewkit.spark.explained.functions import FunctionKind, kind_of
 from skewkit.spark.explained.physical import (
     costly_to_read_twice,
     count_shuffles,
@@ -298,7 +298,7 @@ def _all_stored(columns: Sequence[Output]) -> bool:
 
 
 def _calls(text: str, kinds: set[FunctionKind]) -> bool:
-    return any(FUNCTIONS.get(name) in kinds for name in calls_in(text))
+    return any(kind_of(name) in kinds for name in calls_in(text))
 
 
 def _draws(plan: PlanNode, kinds: set[FunctionKind]) -> bool:
