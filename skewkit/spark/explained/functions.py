@@ -117,8 +117,8 @@ _BY_KIND = {
     FunctionKind.DIGITS: """
         avg corr covar_pop covar_samp kurtosis mean pandas_covar pandas_kurt pandas_product pandas_skew
         pandas_stddev pandas_var product regr_avgx regr_avgy regr_intercept regr_r2 regr_slope regr_sxx regr_sxy
-        regr_syy skewness std stddev stddev_pop stddev_samp try_avg var_pop var_samp variance vector_avg
-        vector_sum
+        regr_syy regrreplacement skewness std stddev stddev_pop stddev_samp try_avg var_pop var_samp variance
+        vector_avg vector_sum
     """,
     FunctionKind.SUM: """
         sum try_sum
@@ -154,20 +154,20 @@ _IN_PLANS = """
     extractintervalminutes extractintervalmonths extractintervalseconds extractintervalyears getarrayitem
     getarraystructfields getmapvalue getstructfield gettimestamp getviewcolumnbynameandordinal hive-hash
     hivehash hyperloglogplusplus inset insubset integertype isvalid jsontostructsevaluator known_invoke
-    knownfloatingpointnormalized knownnondeterministic knownnotnull knownnullable lambdafunction like_all
-    like_any likeall likeany list longtype makedecimal makevalid mapobjects maptype might_contain mightcontain
-    monthsbetween multilike multiply_interval multiplydtinterval multiplyinterval multiplyyminterval
-    named_lambda_variable none normalizenanandzero notlikeall notlikeany numeric parseurlevaluator pivotfirst
-    precisetimestampconversion promote_precision replicaterows schemaofcsvevaluator schemaofjsonevaluator
-    schemaofvariant.schemaofvariant secondwithfraction spark_grouping_id specifiedwindowframe static_invoke
-    stringinstr stringlocate stringreplace stringtrim stringtrimleft stringtrimright stringtype stringtype$
-    structfield structs structstojsonevaluator structtype substringindex subtractdates subtracttimestamps
-    time_window timeadd timestampaddinterval timestampaddyminterval timestamptype timetype toprettystring
-    totimeparser totimeparser.parse truncdate trunctimestamp try_cast tryeval unboundedfollowing$
-    unboundedpreceding$ unscaledvalue unspecifiedframe$ unwrapoption update_fields varchartype
-    windowspecdefinition wrapoption xpathbooleanevaluator xpathdoubleevaluator xpathevaluator
-    xpathfloatevaluator xpathintevaluator xpathlistevaluator xpathlongevaluator xpathshortevaluator
-    xpathstringevaluator
+    knownfloatingpointnormalized knownnondeterministic knownnotcontainsnull knownnotnull knownnullable
+    lambdafunction like_all like_any likeall likeany list longtype makedecimal makevalid mapobjects maptype
+    might_contain mightcontain monthsbetween multilike multiply_interval multiplydtinterval multiplyinterval
+    multiplyyminterval named_lambda_variable none normalizenanandzero notlikeall notlikeany numeric
+    parseurlevaluator pivotfirst precisetimestampconversion promote_precision replicaterows schemaofcsvevaluator
+    schemaofjsonevaluator schemaofvariant.schemaofvariant secondwithfraction spark_grouping_id
+    specifiedwindowframe static_invoke stringinstr stringlocate stringreplace stringsplitsql stringtrim
+    stringtrimleft stringtrimright stringtype stringtype$ structfield structs structstojsonevaluator structtype
+    substringindex subtractdates subtracttimestamps time_window timeadd timestampaddinterval
+    timestampaddyminterval timestamptype timetype toprettystring totimeparser totimeparser.parse truncdate
+    trunctimestamp try_cast tryeval unboundedfollowing$ unboundedpreceding$ unscaledvalue unspecifiedframe$
+    unwrapoption update_fields varchartype windowspecdefinition wrapoption xpathbooleanevaluator
+    xpathdoubleevaluator xpathevaluator xpathfloatevaluator xpathintevaluator xpathlistevaluator
+    xpathlongevaluator xpathshortevaluator xpathstringevaluator
 """
 """Names that only plans have: of what stands for a function there, of operators, types and their fields."""
 _PURE_CLASSES = frozenset(

@@ -60,9 +60,10 @@ def _of_one(part: Column) -> list[Column]:
     if text is not None:
         texts = conjuncts_of(text)
         return [part] if texts == [text] else [F.expr(each) for each in texts]
-    sides = [conjuncts(side) for side in _parts(part, ("or", "||", "|"))]
-    if len(sides) < 2:
+    either = _parts(part, ("or", "||", "|"))
+    if len(either) < 2:
         return [part]
+    sides = [conjuncts(side) for side in either]
     common = [each for each in sides[0] if all(_among(each, side) for side in sides)]
     alone = any(all(_among(each, common) for each in side) for side in sides)
     return common if common and alone else [*common, part]
