@@ -105,22 +105,52 @@ _RETAIN = "spark.sql.retainGroupColumns"
 def without_ruled_out_rows(frames: Pair[DataFrame], keys: JoinKeys, how: str) -> tuple[Pair[DataFrame], JoinKeys]:
     """Return both frames without the rows that a one-sided predicate rules out, and what the condition asks beside it.
 
+    Where the join returns such rows unmatched, their key becomes null instead.
+
     Plain Spark leaves them out as early: they are not hot, need not be shuffled, and their keys, which may be such
     that a cast or a division fails, are not computed.
     """
     parts = conjuncts(keys.residual) if keys.residual is not None else []
-    kept, (left, right) = [], frames
+    kept, asked = [], dict[Side, list[Column]](left=[], right=[])
     for part in parts:
         side = _side(frames.left, frames.right, part)
-        if side is None or side not in KINDS[how].drops_early:
-            kept.append(part)
-        elif side == "left":
-            left = left.where(part)
-        else:
-            right = right.where(part)
+        (kept if side is None else asked[side]).append(part)
     if len(kept) == len(parts):
         return frames, keys
-    return Pair(left, right), replace(keys, residual=reduce(lambda a, b: a & b, kept) if kept else None)
+    for side, predicates in asked.items():
+        if not predicates:
+            continue
+        predicate = reduce(lambda a, b: a & b, predicates)
+        if side in KINDS[how].drops_early:
+            frames = Pair(*(df.where(predicate) if each == side else df for each, df in frames.items()))
+        elif all(keys.null_safe):
+            kept.append(predicate)
+        else:
+            keys = _ruled_out_by_null(keys, side, predicate)
+    return frames, replace(keys, residual=reduce(lambda a, b: a & b, kept) if kept else None)
+
+
+def _ruled_out_by_null(keys: JoinKeys, side: Side, predicate: Column) -> JoinKeys:
+    """Return the keys such that rows of a side that a predicate rules out match nothing: one key of theirs is null.
+
+    `l.k = r.k AND p(l)` is `IF(p(l), l.k, NULL) = r.k`, in every type of join. So these rows are spread as those with a
+    null key are, and the join has no residual condition for them.
+    """
+    at = keys.null_safe.index(False)
+    own = keys.left if side == "left" else keys.right
+    name = own.names[at]
+
+    def nulled(columns: tuple[Column, ...]) -> tuple[Column, ...]:
+        return tuple(F.when(predicate, c) if i == at else c for i, c in enumerate(columns))
+
+    folded = replace(
+        own,
+        columns=nulled(own.columns),
+        uncast=nulled(own.uncast),
+        bare=tuple(each for each in own.bare if each != name),
+        computed_here=(*own.computed_here, name),
+    )
+    return replace(keys, left=folded) if side == "left" else replace(keys, right=folded)
 
 
 def _in_common_types(left: DataFrame, keys: JoinKeys) -> JoinKeys | str:

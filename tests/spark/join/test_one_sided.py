@@ -1,0 +1,36 @@
+"""Conditions with a one-sided predicate: what it rules out is spread, in every type of join."""
+
+import pytest
+from pyspark.sql import functions as F
+
+import skewkit
+from skewkit.testing import assert_same_rows, partition_rows
+
+
+@pytest.fixture(scope="module")
+def frames(spark):
+    """Return a left frame whose hot rows a predicate mostly rules out, and a right one with each key twice or not."""
+    left = spark.range(0, 4_000, 1, 4).selectExpr("if(id % 10 < 7, 7, if(id % 40 = 39, null, id % 90)) AS k", "id AS v")
+    right = spark.range(0, 120, 1, 3).selectExpr("if(id % 30 = 29, null, id % 60) AS key", "id AS w")
+    return left, right
+
+
+@pytest.mark.connect
+@pytest.mark.parametrize("how", ["left", "full", "anti"])
+def test_rows_are_those_of_plain_spark(frames, how):
+    left, right = frames
+    equal, safe = left["k"] == right["key"], left["k"].eqNullSafe(right["key"])
+    for on in (
+        equal & (right["w"] > 40) & (left["v"] % 3 == 0),
+        safe & (left["v"] % 90 == right["w"] * 1) & (left["v"] > 5),
+    ):
+        joined = skewkit.skew_join(left, right, on, how)
+        assert_same_rows(joined, left.join(right, on, how))
+
+
+def test_ruled_out_rows_of_a_full_join_are_spread(frames):
+    left, right = frames
+    on = (left["k"] == right["key"]) & (left["v"] % 10 == 1)
+    joined = skewkit.skew_join(left, right, on, "full", strategy="salt", partitions=8)
+    rows = partition_rows(joined.where(F.col("k") == 7))
+    assert max(rows) <= 0.25 * sum(rows), rows
