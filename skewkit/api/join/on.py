@@ -12,7 +12,7 @@ from pyspark.sql import Column, DataFrame
 
 from skewkit.errors import ArgumentError, ArgumentTypeError, KeyTypeError
 from skewkit.plan.join.kinds import KINDS
-from skewkit.plan.join.pair import Pair, Side
+from skewkit.plan.join.pair import SIDES, Pair, Side
 from skewkit.spark.expressions.comparison import compared_type
 from skewkit.spark.expressions.condition import compared, conjuncts
 from skewkit.spark.expressions.keys import find_keys
@@ -113,11 +113,12 @@ def without_ruled_out_rows(frames: Pair[DataFrame], keys: JoinKeys, how: str) ->
     parts = conjuncts(keys.residual) if keys.residual is not None else []
     kept, asked = [], dict[Side, list[Column]](left=[], right=[])
     for part in parts:
-        side = _side(frames.left, frames.right, part)
-        (kept if side is None else asked[side]).append(part)
+        owner = _side(frames.left, frames.right, part)
+        (kept if owner is None else asked[owner]).append(part)
     if len(kept) == len(parts):
         return frames, keys
-    for side, predicates in asked.items():
+    for side in SIDES:
+        predicates = asked[side]
         if not predicates:
             continue
         predicate = reduce(lambda a, b: a & b, predicates)
