@@ -9,6 +9,7 @@ from typing import Any
 
 from pyspark.errors import AnalysisException
 from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
 
 from skewkit.errors import ArgumentError, ArgumentTypeError, KeyTypeError
 from skewkit.plan.join.kinds import KINDS
@@ -111,7 +112,7 @@ def without_ruled_out_rows(frames: Pair[DataFrame], keys: JoinKeys, how: str) ->
     that a cast or a division fails, are not computed.
     """
     parts = conjuncts(keys.residual) if keys.residual is not None else []
-    kept, asked = [], dict[Side, list[Column]](left=[], right=[])
+    kept, asked = list[Column](), dict[Side, list[Column]](left=[], right=[])
     for part in parts:
         owner = _side(frames.left, frames.right, part)
         (kept if owner is None else asked[owner]).append(part)
