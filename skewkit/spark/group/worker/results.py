@@ -145,7 +145,7 @@ def _misfit(series: Series, type_: DataType, declared: Declared) -> str | None:
             return None
     if kind in _HOLDS:
         return _no_holder(series, kind)
-    if kind == "string" and dtype == object and _all_texts(series):
+    if kind == "string" and dtype.kind == "O" and _all_texts(series):
         return None
     try:
         _array(series, type_, declared, "UTC")
@@ -169,7 +169,7 @@ def _no_holder(series: Series, kind: str) -> str | None:
 
 def _described(series: Series) -> str:
     """Return the dtype of a column, and of objects their types."""
-    if series.dtype != object:
+    if series.dtype.kind != "O" or not _is_numpys(series.dtype):
         return f"{series.dtype}, with values that are none of it"
     kinds = dict.fromkeys(type(value).__name__ for value in series.head(1000) if value is not None)
     return f"objects ({', '.join(kinds) or 'None'})"
