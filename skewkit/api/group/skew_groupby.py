@@ -27,7 +27,10 @@ from skewkit.plan.placement.schemes import SCHEMES
 from skewkit.plan.profile.key_profile import KeyProfile
 from skewkit.plan.profile.rehash import rehashed
 from skewkit.spark.expressions.keys import find_keys, quoted
+from skewkit.spark.session.compat import is_off
 from skewkit.spark.session.remembered import remember
+
+_RETAIN = "spark.sql.retainGroupColumns"
 
 
 def skew_groupby(
@@ -55,12 +58,11 @@ def skew_groupby(
 
     Raises:
         ColumnNotFoundError: a key is not in the frame.
-        KeyTypeError: a key is, or holds, a variant or a geometry; before Spark 4.0 a map, too, which is left to plain
-            Spark since.
+        KeyTypeError: a key is, or holds, a map, a variant or a geometry.
         ArgumentError: unknown strategy, partitions below 1, or both `profile` and `heavy`.
         ProfileError: the profile is of other keys.
         UnsupportedError: the frame is a stream; or a strategy is asked for that keys of this kind do not allow, such as
-            maps and texts with a collation, which `auto` leaves to plain Spark.
+            texts with a collation, which `auto` leaves to plain Spark.
 
     >>> df = spark.range(90).selectExpr("if(id < 60, 'hot', string(id)) AS k", "id AS v")
     >>> grouped = skew_groupby(df, "k", strategy="wrap", partitions=4)
@@ -75,7 +77,10 @@ def skew_groupby(
     n = check_partitions(df, partitions)
     if len(keys) == 1 and isinstance(keys[0], list | tuple):
         keys = tuple(keys[0])
-    found = find_keys(df, [_numbered(df, key) if isinstance(key, int) else key for key in keys], maps=True)
+    found = find_keys(df, [_numbered(df, key) if isinstance(key, int) else key for key in keys])
+    if is_off(df.sparkSession, _RETAIN):
+        why = f"{_RETAIN} is off, and skewkit tells results of one key by their keys"
+        return SkewGroupedData(Grouping(df, found, "native", n, settings, None, why))
     why = found.native_because
     if why and strategy not in ("auto", "native"):
         raise UnsupportedError(f"strategy {strategy!r} is not possible here: {why}; use 'auto' or 'native'")
@@ -100,7 +105,9 @@ class SkewGroupedData:
         self._group = group
 
     def __repr__(self) -> str:
-        return f"SkewGroupedData(keys={list(self._group.keys.names)}, strategy={self._group.strategy!r})"
+        group = self._group
+        frame = f"DataFrame[{', '.join(f'{f.name}: {f.dataType.simpleString()}' for f in group.df.schema.fields)}]"
+        return f"SkewGroupedData(keys={list(group.keys.names)}, strategy={group.strategy!r}, {frame})"
 
     def agg(self, *exprs: Any, merge: Mapping[Any, Callable[..., Any]] | None = None) -> DataFrame:
         """Return one row per key with the aggregates, given as `GroupedData.agg` takes them.

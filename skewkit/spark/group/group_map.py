@@ -15,20 +15,18 @@ from skewkit.plan.window.window_plan import WindowPlan
 from skewkit.spark.expressions.keys import Keys, Names, quoted
 from skewkit.spark.expressions.selecting import without
 from skewkit.spark.group.grouped_exchange import Placed, placed
-from skewkit.spark.group.null_flags import changed_by_nulls, with_null_flags
+from skewkit.spark.group.null_flags import changed_by_nulls, extension_ints, with_null_flags
 from skewkit.spark.group.sending import on_batches
 from skewkit.spark.group.worker.chunks import Chunking, KnownColumn, on_chunks
 from skewkit.spark.group.worker.functions import GroupFunction, on_whole_cogroups, on_whole_groups
 from skewkit.spark.group.worker.merging import Merging, on_parts
 from skewkit.spark.group.worker.results import Declared, checked
 from skewkit.spark.routing.route import element_or_null, with_heavy_index, with_partition
-from skewkit.spark.session.compat import is_on, place
+from skewkit.spark.session.compat import place
 from skewkit.spark.window.blocks import kept_whole
 from skewkit.spark.window.blocks import placed as placed_in_blocks
 from skewkit.spark.window.ordering import OrderBy
 from skewkit.spark.window.window_calls import named
-
-_EXTENSION_INTS = "spark.sql.execution.pythonUDF.pandas.preferIntExtensionDtype"
 
 _MOST_COMPARED = 16
 """So many hot keys at most are told by comparing their texts, without a hash."""
@@ -214,7 +212,7 @@ def _parts(
         most_bytes=max(1, task.most_bytes),
         out=_out(names),
         arrow=task.declared.arrow,
-        extension_ints=is_on(hot.sparkSession, _EXTENSION_INTS),
+        extension_ints=extension_ints(hot.sparkSession),
         flagged=tuple(flagged),
         answers=tuple(map(columns.index, answers)),
         tie=columns.index(names("tie")) if ordered else None,
@@ -230,9 +228,7 @@ def _parts(
 
 def _flagged(df: DataFrame, keys: Keys, task: GroupMap) -> tuple[int, ...]:
     """Return the columns of which a part must know whether the whole group has nulls; Arrow has nulls of all types."""
-    if task.declared.arrow:
-        return ()
-    return changed_by_nulls(df.schema, keys.bare, extension_ints=is_on(df.sparkSession, _EXTENSION_INTS))
+    return () if task.declared.arrow else changed_by_nulls(df, keys.bare)
 
 
 def _merged(parts: DataFrame, names: Names, task: GroupMap) -> DataFrame:

@@ -10,33 +10,36 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql.types import BooleanType, IntegralType, StructType
+from pyspark.sql.types import BooleanType, IntegralType
 
 from skewkit.spark.expressions.keys import Names, quoted
 from skewkit.spark.expressions.selecting import without
+from skewkit.spark.session.compat import is_on
 
 _BITS = 62
 """Columns that one bigint answers for."""
 
 
-def changed_by_nulls(schema: StructType, keys: Sequence[str], *, extension_ints: bool) -> tuple[int, ...]:
+def changed_by_nulls(df: DataFrame, keys: Sequence[str]) -> tuple[int, ...]:
     """Return the positions of columns whose dtype depends on the nulls in a group; those of the key have one value.
 
-    With `extension_ints`, Spark shows whole numbers as `Int64` and its kind, with nulls and without.
-
-    >>> from pyspark.sql.types import StructField, IntegerType, StringType
-    >>> fields = [StructField("k", IntegerType()), StructField("n", IntegerType()), StructField("s", StringType())]
-    >>> changed_by_nulls(StructType(fields), ["k"], extension_ints=False)
+    >>> changed_by_nulls(spark.range(1).selectExpr("id AS k", "nullif(id, 0) AS n", "string(id) AS s"), ["k"])
     (1,)
     """
-    types = (BooleanType,) if extension_ints else (BooleanType, IntegralType)
+    # Where Spark prefers them, it shows whole numbers as `Int64` and its kind, with nulls and without.
+    types = (BooleanType,) if extension_ints(df.sparkSession) else (BooleanType, IntegralType)
     return tuple(
         i
-        for i, field in enumerate(schema.fields)
+        for i, field in enumerate(df.schema.fields)
         if field.nullable and isinstance(field.dataType, types) and field.name not in keys
     )
+
+
+def extension_ints(spark: SparkSession) -> bool:
+    """Return whether Spark shows pandas whole numbers as extension types."""
+    return is_on(spark, "spark.sql.execution.pythonUDF.pandas.preferIntExtensionDtype")
 
 
 def with_null_flags(rows: DataFrame, positions: Sequence[int], names: Names) -> tuple[DataFrame, tuple[str, ...]]:
