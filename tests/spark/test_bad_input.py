@@ -94,6 +94,21 @@ CASES = {
     ),
     "heavy no list": (lambda df: skewkit.skew_groupby(df, "k", heavy="1"), ArgumentTypeError, r"heavy=\['1'\]"),
     "heavy too wide": (lambda df: skewkit.skew_groupby(df, "k", heavy=[(1, 2)]), ArgumentError, "1 column"),
+    "heavy text of a number": (
+        lambda df: skewkit.skew_groupby(df, "k", heavy=["5"]),
+        ArgumentError,
+        "a value of heavy= is str '5', and no value of the key column 'k', which is bigint",
+    ),
+    "heavy number that is no whole one": (
+        lambda df: skewkit.skew_groupby(df, "k", heavy=[1, 1.5]),
+        ArgumentError,
+        "a value of heavy= is float 1.5",
+    ),
+    "heavy number of a text": (
+        lambda df: skewkit.skew_groupby(df, F.col("k").cast("string").alias("t"), heavy=[5]),
+        ArgumentError,
+        "'t', which is string",
+    ),
     "heavy of another type": (lambda df: skewkit.skew_groupby(df, "k", heavy=["UK"]), ArgumentError, "bigint"),
     "nothing to aggregate": (lambda df: skewkit.skew_groupby(df, "k").agg(), ArgumentError, "F.collect_set"),
     "aggregate by name": (lambda df: skewkit.skew_groupby(df, "k").agg("v"), ArgumentTypeError, "takes Columns"),
