@@ -144,8 +144,8 @@ def read_plan(
         return AggregatePlan(tuple(readings), inputs, tuple(splits))
     if len(udfs) < len(calls):
         return "Spark computes Python aggregates and its own in no common call"
-    splits = tuple(split_of_udf(call, merges[call.udf]) for call in calls)
-    return AggregatePlan(tuple(readings), inputs, splits, most_rows)
+    merged = tuple(split_of_udf(call, merges[call.udf]) for call in calls)
+    return AggregatePlan(tuple(readings), inputs, merged, most_rows)
 
 
 def _in_order(group: Grouping, names: dict[str, str], native: DataFrame) -> list[Column]:

@@ -79,8 +79,8 @@ def skew_groupby(
         keys = tuple(keys[0])
     found = find_keys(df, [_numbered(df, key) if isinstance(key, int) else key for key in keys])
     if is_off(df.sparkSession, _RETAIN):
-        why = f"{_RETAIN} is off, and skewkit tells results of one key by their keys"
-        return SkewGroupedData(Grouping(df, found, "native", n, settings, None, why))
+        lost = f"{_RETAIN} is off, and skewkit tells results of one key by their keys"
+        return SkewGroupedData(Grouping(df, found, "native", n, settings, None, lost))
     why = found.native_because
     if why and strategy not in ("auto", "native"):
         raise UnsupportedError(f"strategy {strategy!r} is not possible here: {why}; use 'auto' or 'native'")

@@ -30,7 +30,7 @@ def is_value_of(value: Any, type_: str) -> bool:
         return number
     if type_ == "boolean":
         return isinstance(value, bool) or type(value).__name__ in ("bool", "bool_")  # numpy's own
-    single = {"string": str, "binary": (bytes, bytearray)}
+    single: dict[str, Any] = {"string": str, "binary": (bytes, bytearray)}
     return type_ not in single or isinstance(value, single[type_])
 
 

@@ -14,12 +14,18 @@ from skewkit.spark.expressions.columns import IN_PANDAS, ITERATING, udf_like
 from skewkit.spark.group.split_table import Split
 from skewkit.spark.group.worker.udfs import as_of_the_group, on_states
 
-_EXACT = {ByteType: "Int8", ShortType: "Int16", IntegerType: "Int32", LongType: "Int64", BooleanType: "boolean"}
+_EXACT: dict[type[DataType], str] = {
+    ByteType: "Int8",
+    ShortType: "Int16",
+    IntegerType: "Int32",
+    LongType: "Int64",
+    BooleanType: "boolean",
+}
 
 
 def split_of_udf(call: AggregateCall, merge: Callable[..., Any]) -> Split:
     """Return the split of a Python aggregate, whose partial results are merged by a function of a series of them."""
-    udf = call.udf
+    udf: Any = call.udf
     plain = getattr(merge, "func", merge) if hasattr(merge, "evalType") else merge  # it may be a UDF itself
     given, kind = _states(udf), _EXACT.get(type(_returned(udf)), "")
     merging = udf_like(udf, on_states(plain, kind) if given is not _as_they_are else plain)

@@ -24,7 +24,7 @@ def resolved_as(df: DataFrame, result: DataFrame) -> DataFrame:
     """
     if not is_connect(result):
         return result
-    for number in _numbers(df._plan):  # type: ignore[operator]
+    for number in _numbers(df._plan):
         result = result.select("*")
         plan: Any = result._plan
         setattr(plan, "_root_plan_id" if hasattr(plan, "_root_plan_id") else "_plan_id", number)
