@@ -192,14 +192,14 @@ def test_a_merge_gets_the_dtype_of_the_return_type(spark):
     def made(returned):
         largest = kinds[returned][0]
 
-        def part(values: pd.Series, kept: pd.Series):
+        def part(values: pd.Series, kept: pd.Series) -> int:
             return largest(values[kept] if returned != "timestamp" else values[kept] - 1790000000000000000)
 
         def merge(parts):
             assert str(parts.dtype) == kinds[returned][1], parts.dtype
             return parts.max()
 
-        return F.pandas_udf(part, returned, F.PandasUDFType.GROUPED_AGG), merge
+        return F.pandas_udf(part, returned), merge
 
     with conf(spark, "spark.skewkit.groupRows", "40"):
         for returned in kinds:
