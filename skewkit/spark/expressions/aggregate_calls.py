@@ -117,7 +117,7 @@ def _shown(column: Column, most: int = 60) -> str:
     ("Column<'v'>", "Column<'v...")
     """
     text = str(column)
-    udf = re.match(r"Column<'(\w+)\(.*columnnodeexpression", text, re.IGNORECASE | re.DOTALL)
+    udf = re.match(r"Column<'([^(]+)\(.*columnnodeexpression", text, re.IGNORECASE | re.DOTALL)
     if udf is not None:
         return f"the Python function {udf.group(1)}"
     return text if len(text) <= most else f"{text[:most]}..."
