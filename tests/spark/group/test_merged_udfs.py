@@ -144,7 +144,7 @@ def test_arguments_that_are_named_or_computed_in_python_are_what_they_are(spark)
 
     @F.pandas_udf("bigint")
     def last(a: pd.Series, b: pd.Series) -> int:
-        return int(a.max() - b.min())
+        return int((a - b).max())
 
     @F.pandas_udf("bigint")
     def plus_one(a: pd.Series) -> pd.Series:
