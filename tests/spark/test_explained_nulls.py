@@ -10,7 +10,8 @@ import skewkit
 
 @pytest.fixture(scope="module")
 def orders(spark):
-    return spark.range(0, 2000, 1, 4).selectExpr("CASE id % 10 WHEN 0 THEN 'hot' WHEN 1 THEN string(id) END AS k", "id AS v")
+    key = "CASE id % 10 WHEN 0 THEN 'hot' WHEN 1 THEN string(id) END AS k"
+    return spark.range(0, 2000, 1, 4).selectExpr(key, "id AS v")
 
 
 def test_in_a_group_by(orders):
