@@ -42,7 +42,7 @@ def revenue(frame: pd.DataFrame) -> pd.DataFrame:
 def together(parts: pd.DataFrame) -> pd.DataFrame:
     """Return one row from those of the parts of a country."""
     how = {"lines": "sum", "pence": "sum", "first": "min", "largest": "max"}
-    return parts.groupby("Country", as_index=False).agg(how)
+    return parts.groupby("Country", as_index=False, dropna=False).agg(how)
 
 
 def grouped(frame: DataFrame, name: str) -> DataFrame:

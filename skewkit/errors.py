@@ -40,6 +40,10 @@ class SchemaError(SkewkitError, ValueError):
     """A group function returns something else than its schema says."""
 
 
+class MergeError(SkewkitError, ValueError):
+    """The merge of a group function returns no row for a key that has partial results, or rows of another key."""
+
+
 class UnsupportedError(SkewkitError, NotImplementedError):
     """A request that skewkit refuses, with the reason and what to use instead."""
 

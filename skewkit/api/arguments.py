@@ -20,11 +20,12 @@ from skewkit.errors import (
     SkewkitError,
     UnsupportedError,
     nearest,
+    shown,
 )
 from skewkit.options import Settings, read_settings
 from skewkit.plan.profile.key_profile import KeyProfile, named_heavy
 from skewkit.plan.profile.rehash import NO_KEY, recast
-from skewkit.plan.profile.values import hashable
+from skewkit.plan.profile.values import hashable, is_value_of
 from skewkit.spark.explained.plan_facts import PlanFacts
 from skewkit.spark.expressions.keys import Keys
 from skewkit.spark.sampling.profiling import Found, Task, auto_fraction, profile
@@ -185,6 +186,8 @@ def given_profile(
         own = keys.given or keys.types
         try:
             values = heavy_values(heavy, keys)
+            if tuple(own) == keys.types:
+                _check_types(values, keys)
             return named_heavy(keys.names, keys.types, [_as_cast(value, own, keys.types, zone) for value in values])
         except (AttributeError, TypeError, ValueError, ArithmeticError, LookupError) as error:
             if isinstance(error, SkewkitError):
@@ -202,6 +205,17 @@ def given_profile(
             f"profile {_columns_to_profile(keys.names)}"
         )
     return given
+
+
+def _check_types(values: Sequence[tuple[Any, ...]], keys: Keys) -> None:
+    """Check that hot keys that the user named are values of the key's types: others would never be met."""
+    for key in values:
+        for value, name, type_ in zip(key, keys.names, keys.types, strict=True):
+            if not is_value_of(value, type_):
+                raise ArgumentError(
+                    f"a value of heavy= is {type(value).__name__} {shown(value)}, and no value of the key column "
+                    f"{name!r}, which is {type_}; name keys as that column has them"
+                )
 
 
 def _columns_to_profile(names: Sequence[str]) -> str:

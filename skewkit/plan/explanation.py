@@ -54,9 +54,10 @@ def plan_lines(plan: KeyPlan, *, counted: bool) -> list[str]:
     return ["  plan       " + plan_text(plan, counted=counted).replace("\n", "\n             ")]
 
 
-def keys_text(plan: KeyPlan) -> str:
-    """Return the hot keys of a plan in one line."""
-    keys = ", ".join(key_text(h.key) for h in plan.heavy[:_SHOWN])
+def keys_text(plan: KeyPlan, nulls: float = 0.0) -> str:
+    """Return the hot keys of a plan in one line, the null key first if its `nulls` rows are as many as those of one."""
+    null = ["null"] if nulls and nulls >= min((h.weight for h in plan.heavy), default=0.0) else []
+    keys = ", ".join([*null, *(key_text(h.key) for h in plan.heavy[:_SHOWN])])
     return (keys + ", ..." if len(plan.heavy) > _SHOWN else keys) or "none"
 
 

@@ -36,6 +36,8 @@ class Grouping:
     settings: Settings
     profile: KeyProfile | None = None
     native_because: str = "asked for"
+    seconds_per_row: float | None = None
+    """What a Python function takes for a row, where the caller says so."""
 
     @cached_property
     def seen(self) -> PlanFacts:

@@ -18,15 +18,19 @@ from skewkit.api.arguments import (
     given_profile,
     settings_of,
 )
-from skewkit.api.group.aggregates_api import grouped_aggregates
-from skewkit.api.group.apply import Functions, OrderLike, apply_cogroup, apply_function, cogrouped
+from skewkit.api.group.agg import grouped_aggregates
+from skewkit.api.group.cogroups import apply_cogroup, cogrouped
+from skewkit.api.group.group_functions import Functions, OrderLike, apply_function
 from skewkit.api.group.grouping import Grouping
 from skewkit.errors import ArgumentError, UnsupportedError
 from skewkit.plan.placement.schemes import SCHEMES
 from skewkit.plan.profile.key_profile import KeyProfile
 from skewkit.plan.profile.rehash import rehashed
 from skewkit.spark.expressions.keys import find_keys, quoted
+from skewkit.spark.session.compat import is_off
 from skewkit.spark.session.remembered import remember
+
+_RETAIN = "spark.sql.retainGroupColumns"
 
 
 def skew_groupby(
@@ -54,12 +58,11 @@ def skew_groupby(
 
     Raises:
         ColumnNotFoundError: a key is not in the frame.
-        KeyTypeError: a key is, or holds, a variant or a geometry; before Spark 4.0 a map, too, which is left to plain
-            Spark since.
+        KeyTypeError: a key is, or holds, a map, a variant or a geometry.
         ArgumentError: unknown strategy, partitions below 1, or both `profile` and `heavy`.
         ProfileError: the profile is of other keys.
         UnsupportedError: the frame is a stream; or a strategy is asked for that keys of this kind do not allow, such as
-            maps and texts with a collation, which `auto` leaves to plain Spark.
+            texts with a collation, which `auto` leaves to plain Spark.
 
     >>> df = spark.range(90).selectExpr("if(id < 60, 'hot', string(id)) AS k", "id AS v")
     >>> grouped = skew_groupby(df, "k", strategy="wrap", partitions=4)
@@ -74,7 +77,10 @@ def skew_groupby(
     n = check_partitions(df, partitions)
     if len(keys) == 1 and isinstance(keys[0], list | tuple):
         keys = tuple(keys[0])
-    found = find_keys(df, [_numbered(df, key) if isinstance(key, int) else key for key in keys], maps=True)
+    found = find_keys(df, [_numbered(df, key) if isinstance(key, int) else key for key in keys])
+    if is_off(df.sparkSession, _RETAIN):
+        lost = f"{_RETAIN} is off, and skewkit tells results of one key by their keys"
+        return SkewGroupedData(Grouping(df, found, "native", n, settings, None, lost))
     why = found.native_because
     if why and strategy not in ("auto", "native"):
         raise UnsupportedError(f"strategy {strategy!r} is not possible here: {why}; use 'auto' or 'native'")
@@ -99,7 +105,9 @@ class SkewGroupedData:
         self._group = group
 
     def __repr__(self) -> str:
-        return f"SkewGroupedData(keys={list(self._group.keys.names)}, strategy={self._group.strategy!r})"
+        group = self._group
+        frame = f"DataFrame[{', '.join(f'{f.name}: {f.dataType.simpleString()}' for f in group.df.schema.fields)}]"
+        return f"SkewGroupedData(keys={list(group.keys.names)}, strategy={group.strategy!r}, {frame})"
 
     def agg(self, *exprs: Any, merge: Mapping[Any, Callable[..., Any]] | None = None) -> DataFrame:
         """Return one row per key with the aggregates, given as `GroupedData.agg` takes them.
@@ -168,14 +176,23 @@ class SkewGroupedData:
         merge: Callable[..., Any] | None = None,
         *,
         order_by: OrderLike | None = None,
+        allow_empty: bool = False,
+        seconds_per_row: float | None = None,
     ) -> DataFrame:
         """Run a pandas function on every group; with `merge`, hot groups in parts.
 
+        * Nothing of the user's runs before an action.
         * Without `merge`, a group is never cut: `func` sees what it sees under `GroupedData.applyInPandas`.
           Groups are placed so that the hot ones are apart, the largest first.
         * With `merge`, `func` runs on sub-groups of a hot key, and `merge` on one frame that holds what it returned
           for them, without those that were empty: once per hot key, be there one sub-group or many. It must return
           what `func` on the whole group would have returned. Where no sub-group has a result, the key has none.
+        * A sub-group has the dtypes that the whole group would have: a column of whole numbers is float64 in every
+          sub-group if one row of the group has a null.
+        * `merge` gets the dtypes that `schema` says: `Int8` to `Int64` and `boolean`, with nulls or without, so that
+          long numbers keep their last digits; `float32` and `float64`; `datetime64[us, zone]` for timestamps, in the
+          session's time zone; `datetime64[us]` for those without one; objects for texts, dates, decimals and bytes.
+        * A null key is a key as any other. `parts.groupby("k").sum()` drops it; `dropna=False` keeps it.
         * A sub-group has at most `spark.skewkit.groupRows` rows and, but for a single row that is larger, at most
           `spark.skewkit.groupBytes` bytes (as Arrow data; pandas may take several times as many). They are cut from
           Spark's own batches, whose size `spark.sql.execution.arrow.*` bounds. Nothing holds a hot group as a whole,
@@ -187,6 +204,9 @@ class SkewGroupedData:
           the profile, and where a group is cut from the frame's partitions: the result must not depend on either.
         * The sub-groups of a key are any rows of it, in no fixed order; with `order_by`, they are consecutive ranges
           of that order, sorted, rows that tie are in one of them, and `merge` sees their results in that order.
+        * Ranges along a `timestamp` are ranges of instants. `func` sees local times, as under plain Spark, and the
+          hour in which clocks go back is there twice: order by `unix_micros(t)` or a `timestamp_ntz`, and let `func`
+          read that column.
         * `func` and `merge` take (frame) or (key, frame), as in PySpark.
 
         Args:
@@ -195,25 +215,32 @@ class SkewGroupedData:
             merge: function that makes one result of the results of a hot key's sub-groups.
             order_by: name, Column (`F.desc("t")`) or list of them, as in `Window.orderBy`, for functions that look
                 at neighbours, such as sessions and gaps; it needs a `merge`. Groups that are not hot come unsorted.
+            allow_empty: whether `merge` may leave a hot key without a row.
+            seconds_per_row: what `func` takes for a row, in seconds, if you know it; `auto` counts with it.
 
         Raises:
-            SchemaError: `func` was tried on two made-up rows, before any job, and returned something else than a
-                frame with the columns of `schema` (`spark.skewkit.checkFunctions=false` leaves the trial out).
-            ArgumentTypeError: `func` or `merge` is not a function of one or two arguments.
-            ArgumentError: Spark cannot read the schema, or there is an `order_by` and no `merge`.
+            ArgumentTypeError: `func` or `merge` is not a function of one or two arguments, or `schema` is no schema.
+            ArgumentError: Spark cannot read the schema, there is an `order_by` and no `merge`, or `seconds_per_row`
+                is not positive.
             ColumnNotFoundError: an order column is not in the frame.
+            SchemaError: in a task, within Spark's `PythonException`: `func` or `merge` returned other columns than
+                `schema` has, or values that do not fit their types.
+            MergeError: likewise: `merge` returned no row for partial results that had rows, or another key; only
+                where `schema` has the key.
 
         >>> import pandas as pd
-        >>> df = spark.range(90).selectExpr("if(id < 60, 'hot', string(id)) AS k", "id AS v")
+        >>> df = spark.range(90).selectExpr("if(id < 60, null, string(id)) AS k", "id AS v")
         >>> def total(frame):
         ...     return pd.DataFrame({"k": frame["k"].iloc[:1], "total": [frame["v"].sum()]})
         >>> def add_up(parts):
-        ...     return parts.groupby("k", as_index=False).sum()
+        ...     return parts.groupby("k", as_index=False, dropna=False).sum()
         >>> grouped = skew_groupby(df, "k", strategy="wrap", partitions=4)
-        >>> grouped.applyInPandas(total, "k string, total bigint", merge=add_up).where("k = 'hot'").first().total
+        >>> grouped.applyInPandas(total, "k string, total bigint", merge=add_up).where("k is null").first().total
         1770
         """
-        return apply_function(self._group, Functions(func, schema, merge, order_by, arrow=False))
+        return apply_function(
+            self._group, Functions(func, schema, merge, order_by, False, allow_empty, seconds_per_row)
+        )
 
     def applyInArrow(
         self,
@@ -222,17 +249,21 @@ class SkewGroupedData:
         merge: Callable[..., Any] | None = None,
         *,
         order_by: OrderLike | None = None,
+        allow_empty: bool = False,
+        seconds_per_row: float | None = None,
     ) -> DataFrame:
         """Run a function of Arrow tables on every group; with `merge`, hot groups in parts.
 
         All is as under `applyInPandas`, with `pyarrow.Table` in place of pandas frames and Arrow scalars in the key.
+        What `merge` gets has the Arrow types of `schema`.
 
         Raises:
             UnsupportedError: this Spark has no `applyInArrow` (it came with 4.0).
         """
         if not hasattr(GroupedData, "applyInArrow"):
             raise UnsupportedError("applyInArrow needs Spark 4.0 or later; use applyInPandas")
-        return apply_function(self._group, Functions(func, schema, merge, order_by, arrow=True))
+        given = Functions(func, schema, merge, order_by, True, allow_empty, seconds_per_row)
+        return apply_function(self._group, given)
 
     def pivot(self, pivot_col: str, values: list[Any] | None = None) -> GroupedData:
         """Return plain Spark's groups with a pivot, whatever is hot in them; it combines sums and counts early.

@@ -22,5 +22,10 @@ class HeavyKey:
 
 
 def key_text(key: tuple[object, ...]) -> str:
-    """Return a key as it is read by people: 'a', or ('a', 1) where it is composite."""
-    return repr(key[0]) if len(key) == 1 else repr(tuple(key))
+    """Return a key as it is read by people.
+
+    >>> key_text(("a",)), key_text((None,)), key_text(("a", None))
+    ("'a'", 'null', "('a', null)")
+    """
+    texts = ["null" if part is None else repr(part) for part in key]
+    return texts[0] if len(texts) == 1 else f"({', '.join(texts)})"

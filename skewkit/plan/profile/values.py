@@ -7,9 +7,31 @@ import datetime as dt
 import decimal
 import math
 from collections.abc import Sequence
+from numbers import Number
 from typing import Any
 
 from skewkit.hashing.spark import struct_fields
+
+_WHOLE = {"tinyint": 7, "smallint": 15, "int": 31, "bigint": 63}
+
+
+def is_value_of(value: Any, type_: str) -> bool:
+    """Return whether a Python value is one of a column of a single type; null is, and what is not looked at is, too.
+
+    >>> is_value_of("5", "bigint"), is_value_of(5, "string"), is_value_of(5.0, "bigint"), is_value_of(1 << 40, "int")
+    (False, False, True, False)
+    """
+    if value is None:
+        return True
+    number = isinstance(value, Number) and not isinstance(value, bool)
+    if type_ in _WHOLE:
+        return number and value % 1 == 0 and -1 << _WHOLE[type_] <= value < 1 << _WHOLE[type_]
+    if type_ in ("float", "double") or type_.startswith("decimal"):
+        return number
+    if type_ == "boolean":
+        return isinstance(value, bool) or type(value).__name__ in ("bool", "bool_")  # numpy's own
+    single: dict[str, Any] = {"string": str, "binary": (bytes, bytearray)}
+    return type_ not in single or isinstance(value, single[type_])
 
 
 def to_jsonable(value: Any) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass
 
@@ -24,7 +25,7 @@ class AggregateCall:
       `count(*)` has none.
     * `inputs` is what the call reads: the other arguments, what it is ordered by, its filter.
     * `over(names)` is the very call over columns of these names in place of the inputs.
-    * `udf` is the function itself where it is a Python one.
+    * `udf` is the function itself where it is a Python one; its last arguments have the names `keywords`.
     """
 
     name: str
@@ -35,6 +36,7 @@ class AggregateCall:
     order: tuple[Column, ...] = ()
     filter: Column | None = None
     udf: Udf | None = None
+    keywords: tuple[str, ...] = ()
 
     @property
     def inputs(self) -> tuple[Column, ...]:
@@ -78,7 +80,7 @@ def _read(column: Column, known: Container[str], udfs: Sequence[Udf]) -> Reading
     for udf in udfs:
         arguments = udf_arguments(column, udf)
         if arguments is not None:
-            return Reading((_udf_call(udf, arguments),), lambda names: F.col(quoted(names[0])), bare=True)
+            return Reading((_udf_call(udf, *arguments),), lambda names: F.col(quoted(names[0])), bare=True)
     node = node_of(column)
     name = node.name.lower()
     if node.kind == "call" and name in known:
@@ -109,12 +111,15 @@ _NAMES_FIELDS = ("struct", "arrays_zip")
 
 
 def _shown(column: Column, most: int = 60) -> str:
-    """Return the text of a Column, cut: around a UDF it holds what the JVM thinks of every part.
+    """Return the text of a Column, cut; around a UDF it holds what the JVM thinks of every part, which nobody reads.
 
     >>> _shown(F.col("v")), _shown(F.col("v" * 99), most=9)
     ("Column<'v'>", "Column<'v...")
     """
     text = str(column)
+    udf = re.match(r"Column<'([^(]+)\(.*columnnodeexpression", text, re.IGNORECASE | re.DOTALL)
+    if udf is not None:
+        return f"the Python function {udf.group(1)}"
     return text if len(text) <= most else f"{text[:most]}..."
 
 
@@ -146,9 +151,21 @@ def _call(node: Node, name: str) -> AggregateCall:
     return AggregateCall(name, node.children, fixed, node.distinct, over)
 
 
-def _udf_call(udf: Udf, arguments: tuple[Column, ...]) -> AggregateCall:
-    fixed = (False,) * len(arguments)
-    return AggregateCall(udf.__name__, arguments, fixed, False, lambda names: udf(*(F.col(n) for n in names)), udf=udf)
+def _udf_call(udf: Udf, arguments: tuple[Column, ...], keywords: tuple[str, ...]) -> AggregateCall:
+    fixed, call = (False,) * len(arguments), called(udf, keywords)
+    return AggregateCall(
+        udf.__name__, arguments, fixed, False, lambda names: call(*map(F.col, names)), udf=udf, keywords=keywords
+    )
+
+
+def called(udf: Udf, keywords: Sequence[str]) -> Udf:
+    """Return a function of columns that calls a UDF, the last of them by these names."""
+
+    def call(*given: Column) -> Column:
+        first = len(given) - len(keywords)
+        return udf(*given[:first], **dict(zip(keywords, given[first:], strict=True)))
+
+    return call
 
 
 def _sql_call(call: SqlCall) -> AggregateCall:

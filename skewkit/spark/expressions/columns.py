@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from pyspark.sql import Column
+from pyspark.util import PythonEvalType
 
 from skewkit.spark.expressions.steps import classic_step, connect_step, java_column, java_kind, java_node, same_java
 from skewkit.spark.session.compat import VERSION, is_connect
@@ -63,10 +64,19 @@ def unread_because(column: Column) -> str | None:
     return "Spark 3.5 does not show which functions a Column calls, which Spark 4.0 and later do"
 
 
-def udf_arguments(column: Column, udf: Any) -> tuple[Column, ...] | None:
+UdfArguments = tuple[tuple[Column, ...], tuple[str, ...]]
+"""The arguments of a call, and the names of the last of them."""
+
+ITERATING = tuple(getattr(PythonEvalType, f"SQL_GROUPED_AGG_{kind}_ITER_UDF", -1) for kind in ("PANDAS", "ARROW"))
+"""Aggregate UDFs of iterators (Spark 4.2 and later)."""
+IN_PANDAS = (PythonEvalType.SQL_GROUPED_AGG_PANDAS_UDF, ITERATING[0])
+AGGREGATING = (*IN_PANDAS, getattr(PythonEvalType, "SQL_GROUPED_AGG_ARROW_UDF", -1), ITERATING[1])
+
+
+def udf_arguments(column: Column, udf: Any) -> UdfArguments | None:
     """Return the arguments if a Column is a call of this very Python UDF, else None (before Spark 4, always).
 
-    None, too, where arguments are named, or (but on Connect) are themselves Python UDFs.
+    None, too, where arguments (but on Connect) are themselves Python UDFs.
     """
     try:
         return _connect_udf_arguments(column, udf) if is_connect(column) else _classic_udf_arguments(column, udf)
@@ -75,8 +85,9 @@ def udf_arguments(column: Column, udf: Any) -> tuple[Column, ...] | None:
 
 
 def udf_like(udf: Any, func: Callable[..., Any]) -> Callable[..., Column]:
-    """Return a UDF of another function, of the same kind and return type as `udf`."""
-    made: Any = type(udf._unwrapped)(func, udf.returnType, name=udf.__name__, evalType=udf.evalType)
+    """Return a UDF of another function, of the same kind and return type as `udf`; of series, not of iterators."""
+    kind = dict(zip(ITERATING, (AGGREGATING[0], AGGREGATING[2]), strict=True)).get(udf.evalType, udf.evalType)
+    made: Any = type(udf._unwrapped)(func, udf.returnType, name=udf.__name__, evalType=kind)
     return made._wrapped()  # type: ignore[no-any-return]
 
 
@@ -195,7 +206,7 @@ def _classic_sorting(column: Any) -> Sorting | None:
     return Sorting(child, "Descending" in node.sortDirection().toString(), "First" in node.nullOrdering().toString())
 
 
-def _connect_udf_arguments(column: Any, udf: Any) -> tuple[Column, ...] | None:
+def _connect_udf_arguments(column: Any, udf: Any) -> UdfArguments | None:
     expression = column._expr
     if type(expression).__name__ != "CommonInlineUserDefinedFunction":
         return None
@@ -204,12 +215,13 @@ def _connect_udf_arguments(column: Any, udf: Any) -> tuple[Column, ...] | None:
         return None
     if ours._output_type != theirs._output_type:
         return None
-    if any(type(argument).__name__ == "NamedArgumentExpression" for argument in expression._arguments):
-        return None
-    return tuple(map(type(column), expression._arguments))
+    given = list(expression._arguments)
+    names = tuple(a._key for a in given if type(a).__name__ == "NamedArgumentExpression")
+    values = [a._value if type(a).__name__ == "NamedArgumentExpression" else a for a in given]
+    return tuple(map(type(column), values)), names
 
 
-def _classic_udf_arguments(column: Any, udf: Any) -> tuple[Column, ...] | None:
+def _classic_udf_arguments(column: Any, udf: Any) -> UdfArguments | None:
     node = java_node(column)
     if java_kind(node) != "ExpressionColumnNode":
         return None
@@ -219,9 +231,11 @@ def _classic_udf_arguments(column: Any, udf: Any) -> tuple[Column, ...] | None:
     if not call.func().equals(udf._unwrapped._judf.func()):
         return None
     children = [call.children().apply(i) for i in range(call.children().size())]
+    names = tuple(str(child.key()) for child in children if java_kind(child) == "NamedArgumentExpression")
+    children = [child.value() if java_kind(child) == "NamedArgumentExpression" else child for child in children]
     if any(java_kind(child) != "ColumnNodeExpression" for child in children):
         return None
-    return tuple(type(column)(java_column(child.productElement(0))) for child in children)
+    return tuple(type(column)(java_column(child.productElement(0))) for child in children), names
 
 
 _LEAVES = {

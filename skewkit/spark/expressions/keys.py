@@ -15,7 +15,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, DataType, StringType, StructType, UserDefinedType
 
 from skewkit.errors import ArgumentError, ArgumentTypeError, ColumnNotFoundError, KeyTypeError, nearest
-from skewkit.spark.session.compat import groups_by_maps, is_column
+from skewkit.spark.session.compat import is_column
 from skewkit.spark.session.query_log import quiet_query_log
 
 KeyLike = str | Column
@@ -120,13 +120,10 @@ class Keys:
         return plain.cast(self.types) if self.given else plain
 
 
-def find_keys(
-    df: DataFrame, keys: Sequence[KeyLike], *, what: str = "key", literal: bool = False, maps: bool = False
-) -> Keys:
+def find_keys(df: DataFrame, keys: Sequence[KeyLike], *, what: str = "key", literal: bool = False) -> Keys:
     """Return the key columns of a frame, checked before any job.
 
-    With `literal`, names are names of columns to the letter, as in `DataFrame.join`, and not paths such as `a.b`. With
-    `maps`, maps are left to plain Spark where it groups by them.
+    With `literal`, names are names of columns to the letter, as in `DataFrame.join`, and not paths such as `a.b`.
 
     Raises:
         ArgumentError: no key is given.
@@ -156,7 +153,7 @@ def find_keys(
     types = []
     for field in schema.fields:
         bad = _unhashable(field.dataType)
-        if bad and not (bad == "map" and maps and groups_by_maps()):
+        if bad:
             raise KeyTypeError(
                 f"{what} column {field.name!r} is {_article(field.dataType.simpleString())}, and a {bad} cannot be "
                 f"compared or hashed by Spark; use a part of it, or to_json({field.name})"
@@ -273,8 +270,6 @@ def _native_because(type_: DataType) -> str | None:
             return "a key has a collation, under which different strings are one key"
         if isinstance(part, UserDefinedType):
             return "a key is of a user-defined type"
-        if part.typeName() == "map":
-            return "a key is, or holds, a map, which has no hash"
         if part.simpleString() == "interval":
             return "keys of type interval have no order and no Python value"
     return None

@@ -16,12 +16,17 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import DoubleType, FloatType, StructType
 
 from skewkit.plan.placement.key_plan import KeyPlan
+from skewkit.spark.expressions.columns import IN_PANDAS
 from skewkit.spark.expressions.keys import Keys
 from skewkit.spark.expressions.not_null import has_fewer_nulls, never_null, no_null_within
 from skewkit.spark.expressions.selecting import without
 from skewkit.spark.group.aggregate_plan import PREFIX, AggregatePlan, Part, input_name
 from skewkit.spark.group.grouped_exchange import Placed, placed
+from skewkit.spark.group.merged_udfs import of_the_group
+from skewkit.spark.group.null_flags import changed_by_nulls, with_null_flags
+from skewkit.spark.session.references import resolved_as
 from skewkit.spark.session.view_guard import guarded
+from skewkit.spark.window.blocks import kept_whole
 
 _PLAIN = re.compile(r"[A-Za-z_]\w*")
 _SALT, _WHOLE, _PLACE, _VALUE, _MINUS, _COUNT = (
@@ -52,12 +57,15 @@ def aggregate(
     narrow = guarded(narrow, types)
     parts = asked.parts
     at = replace(placed(narrow, keys.renamed(key_names), plan, F.col(_SALT)), reads=asked.inputs.read)
+    flagged = _flagged(narrow, asked)
+    if flagged:
+        at = replace(at, frame=kept_whole(at.frame))
     target = F.col(at.names("partition"))
     cold = at.cold().groupBy(target, *key_names).agg(*(part.whole for part in parts))
     merges = [merge for part in parts for merge in part.merges]
     if not all(part.split.partials for part in parts):
         merges.append(F.first(_WHOLE, ignorenulls=True).alias(_WHOLE))
-    branches = _hot(at, plan, key_names, parts, asked)
+    branches = _hot(at, plan, key_names, parts, asked, flagged)
     merged = reduce(lambda a, b: a.unionByName(b, allowMissingColumns=True), branches).groupBy(*key_names).agg(*merges)
     results = [part.finish if part.split.partials else _of_whole(part.result, cold.schema) for part in parts]
     both = cold.select(*key_names, *(part.result for part in parts)).unionAll(merged.select(*key_names, *results))
@@ -66,13 +74,13 @@ def aggregate(
         finished.append(reading.finish(left[: len(reading.calls)]))
         left = left[len(reading.calls) :]
     named = [column.alias(f"{PREFIX}c{i}") for i, column in enumerate(finished)]
-    return as_schema(both.select(*key_names, *named), schema)
+    return as_schema(resolved_as(df, both.select(*key_names, *named)), schema)
 
 
 def _key_names(df: DataFrame, keys: Keys) -> list[str]:
     """Return names for the keys: their own, if they are words, of columns of the frame, which stay the very same ones.
 
-    So `df["k"]` and `a.k` find the key in the result, as after a plain group-by; on Connect only its name does.
+    So `df["k"]` and `a.k` find the key in the result, as after a plain group-by.
     """
     asked = Counter(name.lower() for name in keys.names)
 
@@ -92,7 +100,12 @@ def _of_whole(name: str, schema: StructType) -> Column:
 
 
 def _hot(
-    at: Placed, plan: KeyPlan, keys: Sequence[str], parts: Sequence[Part], asked: AggregatePlan
+    at: Placed,
+    plan: KeyPlan,
+    keys: Sequence[str],
+    parts: Sequence[Part],
+    asked: AggregatePlan,
+    flagged: Sequence[str],
 ) -> list[DataFrame]:
     """Return the frames of partial results of the hot keys, one per way to cut their rows."""
     salted_by = asked.salted_by
@@ -103,8 +116,9 @@ def _hot(
             apart.setdefault((*part.reads, str(part.split.counted), str(part.split.each)), []).append(part)
     together = [p for p in parts if p.split.partials and not any(p in group for group in apart.values())]
     if together:
-        made = [column for p in together for column in p.partials(*p.call.given(p.reads))]
         hot, by = at.hot(), [at.names("partition")]
+        hot, answers = with_null_flags(hot, [hot.columns.index(name) for name in flagged], at.names)
+        made = [column for p in together for column in _partials(p, answers, flagged)]
         if asked.most_rows is not None:
             hot, by = hot.select("*", _piece(at, asked.most_rows)), [*by, at.names("piece")]
         frames.append(without(hot.groupBy(*by, *keys).agg(*made), *by))
@@ -115,6 +129,23 @@ def _hot(
         row = F.struct(*(part.result for part in whole)).alias(_WHOLE)
         frames.append(at.hot().groupBy(*keys).agg(*(part.whole for part in whole)).select(*keys, row))
     return frames
+
+
+def _flagged(narrow: DataFrame, asked: AggregatePlan) -> tuple[str, ...]:
+    """Return the inputs of UDFs of which a part must know whether the whole group has nulls."""
+    if not any(getattr(call.udf, "evalType", None) in IN_PANDAS for call in asked.calls):
+        return ()
+    inputs = [input_name(i) for i in range(len(asked.inputs.columns))]
+    return tuple(name for i in changed_by_nulls(narrow, ()) if (name := narrow.columns[i]) in inputs)
+
+
+def _partials(part: Part, answers: Sequence[str], flagged: Sequence[str]) -> list[Column]:
+    """Return the partials of a call; those of a UDF are told which of its columns have nulls in the group."""
+    given = part.call.given(part.reads)
+    if part.call.udf is None or not flagged:
+        return part.partials(*given)
+    bits = [flagged.index(name) if name in flagged else None for name in part.reads]
+    return [of_the_group(part.call, [F.col(name) for name in answers], bits)(*given).alias(part.states[0])]
 
 
 def _piece(at: Placed, most_rows: int) -> Column:

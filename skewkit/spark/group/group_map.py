@@ -9,23 +9,24 @@ from operator import and_
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.types import StructType
 
 from skewkit.plan.placement.key_plan import KeyPlan
 from skewkit.plan.window.window_plan import WindowPlan
 from skewkit.spark.expressions.keys import Keys, Names, quoted
 from skewkit.spark.expressions.selecting import without
 from skewkit.spark.group.grouped_exchange import Placed, placed
+from skewkit.spark.group.null_flags import changed_by_nulls, extension_ints, with_null_flags
 from skewkit.spark.group.sending import on_batches
 from skewkit.spark.group.worker.chunks import Chunking, KnownColumn, on_chunks
-from skewkit.spark.group.worker.functions import GroupFunction, on_parts, on_whole_cogroups, on_whole_groups
+from skewkit.spark.group.worker.functions import GroupFunction, on_whole_cogroups, on_whole_groups
+from skewkit.spark.group.worker.merging import Merging, on_parts
+from skewkit.spark.group.worker.results import Declared, checked
 from skewkit.spark.routing.route import element_or_null, with_heavy_index, with_partition
-from skewkit.spark.session.compat import conf_reader, place
+from skewkit.spark.session.compat import place
+from skewkit.spark.window.blocks import kept_whole
 from skewkit.spark.window.blocks import placed as placed_in_blocks
 from skewkit.spark.window.ordering import OrderBy
 from skewkit.spark.window.window_calls import named
-
-_EXTENSION_INTS = "spark.sql.execution.pythonUDF.pandas.preferIntExtensionDtype"
 
 _MOST_COMPARED = 16
 """So many hot keys at most are told by comparing their texts, without a hash."""
@@ -33,25 +34,32 @@ _MOST_COMPARED = 16
 
 @dataclass(frozen=True)
 class GroupMap:
-    """A group function with its schema, and a merge where groups may be cut.
+    """A group function with what it is declared to return, and a merge where groups may be cut.
 
-    With `arrow` it is one for `applyInArrow`, else for `applyInPandas`. A sub-group of a hot key has at most
-    `most_rows` rows and `most_bytes` bytes of Arrow data.
+    * A sub-group of a hot key has at most `most_rows` rows and `most_bytes` bytes of Arrow data.
+    * `merged_keys` are the positions of the group's key columns in the declared schema, which a merge must keep;
+      with `allow_empty` it may leave a key without a row.
     """
 
     func: GroupFunction
-    schema: StructType | str
+    declared: Declared
     merge: GroupFunction | None = None
-    arrow: bool = False
     most_rows: int = 1_000_000
     most_bytes: int = 1 << 23
+    merged_keys: tuple[int, ...] = ()
+    allow_empty: bool = False
 
     def over(self, df: DataFrame, keys: Sequence[Column], func: GroupFunction | None = None) -> DataFrame:
         """Apply the function, or another of its kind and schema, to the groups of a frame."""
-        grouped, applied = df.groupBy(*keys), func or self.func
-        if self.arrow:
-            return grouped.applyInArrow(applied, self.schema)
-        return grouped.applyInPandas(applied, self.schema)
+        grouped, applied = df.groupBy(*keys), func or self.checked
+        if self.declared.arrow:
+            return grouped.applyInArrow(applied, self.declared.schema)
+        return grouped.applyInPandas(applied, self.declared.schema)
+
+    @property
+    def checked(self) -> GroupFunction:
+        """The function, which fails with a `SchemaError` of the task where its result does not fit the schema."""
+        return checked(self.func, self.declared, f"the group function {getattr(self.func, '__name__', '')}".rstrip())
 
 
 def apply_whole(df: DataFrame, keys: Keys, plan: KeyPlan, task: GroupMap) -> DataFrame:
@@ -61,13 +69,13 @@ def apply_whole(df: DataFrame, keys: Keys, plan: KeyPlan, task: GroupMap) -> Dat
 
 
 def apply_cogrouped(
-    left: tuple[DataFrame, Keys], right: tuple[DataFrame, Keys], plan: KeyPlan, func: GroupFunction, schema: StructType
+    left: tuple[DataFrame, Keys], right: tuple[DataFrame, Keys], plan: KeyPlan, func: GroupFunction, declared: Declared
 ) -> DataFrame:
     """Return what a function of pairs of groups returns, each pair whole on the partition that the plan names."""
     sides = [placed(df, keys, plan, None) for df, keys in (left, right)]
     whole = on_whole_cogroups(func, (sides[0].width, sides[1].width), 1)
     grouped = [at.bare().groupBy(F.col(at.names("partition")), *at.keys.columns) for at in sides]
-    return grouped[0].cogroup(grouped[1]).applyInPandas(whole, schema)
+    return grouped[0].cogroup(grouped[1]).applyInPandas(whole, declared.schema)
 
 
 def apply_in_parts(df: DataFrame, keys: Keys, plan: KeyPlan, task: GroupMap, row_hash: Column) -> DataFrame:
@@ -75,8 +83,10 @@ def apply_in_parts(df: DataFrame, keys: Keys, plan: KeyPlan, task: GroupMap, row
 
     The frame is computed once: both the branch of the cold keys and that of the hot ones read one exchange.
     """
-    at = placed(df, keys, plan, row_hash)
-    parts = _parts(at.hot(), at.keys, at.width, at.names, task, one=len(plan.heavy) == 1)
+    at, flagged = placed(df, keys, plan, row_hash), _flagged(df, keys, task)
+    if flagged:
+        at = replace(at, frame=kept_whole(at.frame))
+    parts = _parts(at.hot(), at.keys, at.width, at.names, task, flagged, one=len(plan.heavy) == 1)
     return _whole_groups(at, at.cold(), task).unionAll(_merged(parts, at.names, task))
 
 
@@ -88,8 +98,8 @@ def apply_in_parts_where_read(
     The cold keys are computed as plain Spark does it. The hot rows go to the partitions of the plan by `row_hash`,
     or, if there is none, are computed in the very tasks that read them, and only partial results are shuffled.
     """
-    names, width, over = Names(df), len(df.columns), task
-    known = {} if task.arrow else _known_texts(df, keys, plan)
+    names, width, over, flagged = Names(df), len(df.columns), task, _flagged(df, keys, task)
+    known = {} if task.declared.arrow else _known_texts(df, keys, plan)
     if keys.computed:
         # Once: a sliding time window makes several rows of one wherever it is computed.
         df, found = named(df, {f"key{i}": column for i, column in enumerate(keys.columns)}, names)
@@ -110,7 +120,7 @@ def apply_in_parts_where_read(
         hot = place(with_partition(hot, plan, names, row_hash), plan.partitions, F.col(names("partition")))
         hot = without(hot, names("partition"))
     hot = without(hot, *hashes) if hashes else hot
-    parts = _parts(hot, keys, width, names, task, known, one=len(plan.heavy) == 1)
+    parts = _parts(hot, keys, width, names, task, flagged, known, one=len(plan.heavy) == 1)
     return over.over(cold, keys.columns).unionAll(_merged(parts, names, task))
 
 
@@ -120,7 +130,7 @@ def apply_in_order(df: DataFrame, keys: Keys, by: OrderBy, plan: WindowPlan, tas
     * The sub-groups of a key are consecutive ranges of the order: rows that tie are in one of them.
     * Their rows are sorted, and `merge` sees their results in order.
     """
-    names, width = Names(df), len(df.columns)
+    names, width, flagged = Names(df), len(df.columns), _flagged(df, keys, task)
     columns = {f"key{i}": column for i, column in enumerate(keys.columns)}
     columns |= {f"order{i}": column for i, column in enumerate(by.columns)}
     base, found = named(df, columns, names)
@@ -129,16 +139,16 @@ def apply_in_order(df: DataFrame, keys: Keys, by: OrderBy, plan: WindowPlan, tas
     blocks = placed_in_blocks(base, keys, by, by.columns, plan, names, None)
     marked = with_heavy_index(blocks.frame, keys, plan.keys, names)
     heavy = F.col(names("heavy"))
-    whole = on_whole_groups(task.func, width, 1)
+    whole = on_whole_groups(task.checked, width, 1)
     cold = task.over(marked.where(heavy < 0), [blocks.partition, *keys.columns], whole)
     hot = marked.where(heavy >= 0).select("*", F.xxhash64(*by.columns).alias(names("tie")))
-    hot = hot.sortWithinPartitions(heavy, blocks.block, *by.sorting)
-    parts = _parts(hot, keys, width, names, task, one=len(plan.keys.heavy) == 1)
+    sorting = [heavy, blocks.block, *by.sorting]
+    parts = _parts(hot, keys, width, names, task, flagged, one=len(plan.keys.heavy) == 1, sorting=sorting)
     return cold.unionAll(_merged(parts, names, task))
 
 
 def _whole_groups(at: Placed, rows: DataFrame, task: GroupMap) -> DataFrame:
-    whole = on_whole_groups(task.func, at.width, 1)
+    whole = on_whole_groups(task.checked, at.width, 1)
     return task.over(rows, [F.col(at.names("partition")), *at.keys.columns], whole)
 
 
@@ -176,18 +186,21 @@ def _parts(
     width: int,
     names: Names,
     task: GroupMap,
+    flagged: Sequence[int] = (),
     known: Mapping[str, Sequence[str]] | None = None,
     *,
     one: bool,
+    sorting: Sequence[Column] = (),
 ) -> DataFrame:
     """Run the function on bounded sub-groups of the hot rows, where they are; one row for each result.
 
     Texts of the keys that are `known` are not sent to Python, nor is the heavy index where there is `one` hot key.
     """
     known = known or {}
+    hot, answers = with_null_flags(hot, flagged, names)
+    hot = hot.sortWithinPartitions(*sorting) if sorting else hot
     rows, found = named(hot, {f"part{i}": column for i, column in enumerate(keys.columns)}, names)
     columns = rows.columns
-    read = conf_reader(hot.sparkSession)
     ordered = names("tie") in columns
     one = one and len(columns) > len(known) + 1  # some column has to say how many rows there are
     how = Chunking(
@@ -198,8 +211,10 @@ def _parts(
         most_rows=max(1, task.most_rows),
         most_bytes=max(1, task.most_bytes),
         out=_out(names),
-        arrow=task.arrow,
-        extension_ints=(read(_EXTENSION_INTS) or "").lower() == "true",
+        arrow=task.declared.arrow,
+        extension_ints=extension_ints(hot.sparkSession),
+        flagged=tuple(flagged),
+        answers=tuple(map(columns.index, answers)),
         tie=columns.index(names("tie")) if ordered else None,
         block=columns.index(names("block")) if ordered else None,
         known=tuple(sorted(KnownColumn(columns.index(name), name, tuple(texts)) for name, texts in known.items())),
@@ -208,7 +223,12 @@ def _parts(
     rows = without(rows, *unsent) if unsent else rows
     types = ("int", "int", "int", "binary")
     schema = ", ".join(f"{quoted(name)} {type_}" for name, type_ in zip(how.out, types, strict=True))
-    return on_batches(rows, on_chunks(task.func, how), schema)
+    return on_batches(rows, on_chunks(task.checked, how), schema)
+
+
+def _flagged(df: DataFrame, keys: Keys, task: GroupMap) -> tuple[int, ...]:
+    """Return the columns of which a part must know whether the whole group has nulls; Arrow has nulls of all types."""
+    return () if task.declared.arrow else changed_by_nulls(df, keys.bare)
 
 
 def _merged(parts: DataFrame, names: Names, task: GroupMap) -> DataFrame:
@@ -216,8 +236,10 @@ def _merged(parts: DataFrame, names: Names, task: GroupMap) -> DataFrame:
     if task.merge is None:
         return parts
     group, *order, packed = _out(names)
-    merge = on_parts(task.merge, (order[0], order[1]), packed)
-    return replace(task, func=merge).over(parts, [F.col(quoted(group))])
+    zone = names("zone")
+    how = Merging(task.declared, tuple(order), packed, zone, task.merged_keys, task.allow_empty)
+    zoned = parts.select("*", F.current_timezone().alias(zone))  # that of the run
+    return task.over(zoned, [F.col(quoted(group))], on_parts(task.merge, how))
 
 
 def _out(names: Names) -> tuple[str, str, str, str]:

@@ -14,14 +14,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 from pyspark.sql.types import DataType
 
 from skewkit.spark.expressions.aggregate_calls import AggregateCall
-from skewkit.spark.expressions.columns import node_of, read_literal, udf_like
+from skewkit.spark.expressions.columns import node_of, read_literal
 from skewkit.spark.expressions.keys import has_fixed_hash
 
 
@@ -286,12 +285,6 @@ def _adds_plain_numbers(call: AggregateCall, types: Sequence[str]) -> bool:
     if literal is not None:
         return isinstance(literal[0], int) and not isinstance(literal[0], bool) and abs(literal[0]) < 1 << 63
     return node.kind == "sql" and node.name.strip().isdigit() and int(node.name) < 1 << 63
-
-
-def split_of_udf(udf: Callable[..., Column], merge: Callable[..., Any]) -> Split:
-    """Return the split of a Python aggregate, whose partial results are merged by a function of a series of them."""
-    plain = getattr(merge, "func", merge) if hasattr(merge, "evalType") else merge  # it may be a UDF itself
-    return Split((udf,), (udf_like(udf, plain),), pays=True)
 
 
 _MOST_ARGUMENTS = {"count": 1 << 16, "regr_count": 2, "listagg": 2, "string_agg": 2, "mode": 2, "percentile": 3}

@@ -211,11 +211,6 @@ def collected(df: DataFrame) -> list[Any]:
     return [np.array([row[i] for row in rows], types.get(f.dataType.typeName(), np.dtype(np.int64))) for i, f in fields]
 
 
-def groups_by_maps() -> bool:
-    """Return whether Spark groups by maps, in the order of whose keys it sees no difference (Spark 4.0 and later)."""
-    return VERSION >= (4, 0)
-
-
 def has_sql_functions(spark: SparkSession) -> bool:
     """Return whether the session takes functions with a SQL body (Spark 4.0 and later)."""
     return int(spark.version.split(".")[0]) >= 4

@@ -104,7 +104,7 @@ def placed(
     at = at.when(heavy >= 0, element(homes, "int", heavy)).otherwise(tail)
     routed = found.select("*", F.coalesce(at, F.lit(0)).alias(names("partition"))).drop(*helpers)
     exchanged = place(routed, plan.keys.partitions, F.col(names("partition")))
-    return Blocks(_kept_whole(exchanged), keys, by, names, plan, shifts is not None, exact is not None)
+    return Blocks(kept_whole(exchanged), keys, by, names, plan, shifts is not None, exact is not None)
 
 
 def _exact(keys: Keys, plan: WindowPlan) -> dict[int, Column] | None:
@@ -229,7 +229,7 @@ def _with_copies(
     )
 
 
-def _kept_whole(df: DataFrame) -> DataFrame:
+def kept_whole(df: DataFrame) -> DataFrame:
     """Return the frame behind a filter that is always true and names every column.
 
     All branches above then read the same columns and no filter passes below, so that Spark computes the exchange

@@ -9,10 +9,14 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pyspark.sql.types import LongType, StructField, StructType
 
+from skewkit.errors import SchemaError
 from skewkit.spark.group.worker import shown
 from skewkit.spark.group.worker.chunks import Chunking, on_chunks
-from skewkit.spark.group.worker.functions import on_parts, same
+from skewkit.spark.group.worker.functions import same
+from skewkit.spark.group.worker.merging import Merging, on_parts
+from skewkit.spark.group.worker.results import Declared, checked
 
 HOW = Chunking(width=2, keys=(0,), heavy=2, most_rows=7, most_bytes=1 << 20, out=("group", "place", "number", "packed"))
 ORDERED = replace(HOW, block=3, tie=4)
@@ -135,6 +139,9 @@ def packed(key, value):
     return pickle.dumps(((same(key),), (shown,), pd.DataFrame({"v": [] if value is None else [value]})))
 
 
+MERGING = Merging(Declared(StructType([StructField("v", LongType())])), ("place", "number"), "packed", "zone")
+
+
 def test_merge_sees_parts_in_order_and_keys_apart():
     nan = float("nan")
     parts = [(1, 0, 1.0, 3), (0, 5, 1.0, 2), (0, 2, 1.0, 1), (0, 3, nan, 9), (0, 4, 1.0, None), (0, 6, None, 8)]
@@ -143,6 +150,7 @@ def test_merge_sees_parts_in_order_and_keys_apart():
             "place": [place for place, *_ in parts],
             "number": [number for _, number, *_ in parts],
             "packed": [packed(key, value) for _, _, key, value in parts],
+            "zone": "UTC",
         }
     )
     seen = []
@@ -151,15 +159,16 @@ def test_merge_sees_parts_in_order_and_keys_apart():
         seen.append((str(key[0]), rows["v"].tolist()))
         return rows.iloc[:1]
 
-    merged = on_parts(merge, ("place", "number"), "packed")(frame)
+    merged = on_parts(merge, MERGING)(frame)
     assert seen == [("1.0", [1, 2, 3]), ("nan", [9]), ("nan", [8])]
     assert merged["v"].tolist() == [1, 9, 8]
 
 
 def test_what_is_no_frame_is_told():
-    frame = pd.DataFrame({"place": [0], "number": [0], "packed": [pickle.dumps(((1,), (1,), [3]))]})
-    with pytest.raises(TypeError, match="returned list; expected a pandas DataFrame"):
-        on_parts(lambda rows: rows, ("place", "number"), "packed")(frame)
+    parts = iter(batches([(0, 0, 0, 0, 0)], 1))
+    func = checked(lambda rows: [3], MERGING.declared, "the group function <lambda>")
+    with pytest.raises(SchemaError, match="<lambda> returned list; expected a pandas DataFrame"):
+        list(on_chunks(func, HOW)(parts))
 
 
 def test_frames_may_be_written_to_whatever_spark_s_converter_returns(monkeypatch):

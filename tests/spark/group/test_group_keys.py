@@ -5,7 +5,7 @@ import decimal
 
 import pandas as pd
 import pytest
-from pyspark.errors import PySparkException
+from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import functions as F
 
 from skewkit import KeyProfile, SkewkitError, explain, skew_groupby, skew_profile
@@ -287,3 +287,26 @@ def test_sums_of_no_column_are_the_keys(facts):
     texts = facts.select("k", "s")
     for name in ("sum", "avg", "min", "max", "mean"):
         assert_same_rows(getattr(skew_groupby(texts, "k"), name)(), getattr(texts.groupBy("k"), name)())
+
+
+@pytest.mark.connect
+def test_columns_of_the_frame_are_found_in_the_result(spark):
+    df = spark.range(0, 400, 1, 4).selectExpr("if(id % 4 < 3, 'hot', string(id)) AS k", "id AS v")
+    kept = df.where("v < 390")
+    for frame in (df, kept):
+        sets = F.collect_set("v").alias("v")
+        ours = skew_groupby(frame, "k", strategy="wrap", partitions=4).agg(sets)
+        assert "strategy   wrap" in explain(ours)
+        counts = []
+        for found in (ours, frame.groupBy("k").agg(sets)):
+            joined = df.join(found, df["k"] == found["k"])
+            counts.append((found.select(df["k"], F.size("v")).distinct().count(), joined.count()))
+            with pytest.raises(AnalysisException):
+                found.select(df["v"]).schema  # noqa: B018
+        assert counts[0] == counts[1]
+
+
+def test_a_grouping_shows_its_frame(facts):
+    assert repr(skew_groupby(facts, "k")) == (
+        "SkewGroupedData(keys=['k'], strategy='auto', DataFrame[k: bigint, v: bigint, s: string])"
+    )

@@ -12,6 +12,7 @@ from skewkit.plan.placement.key_plan import key_plan
 from skewkit.plan.placement.load import group_load
 from skewkit.spark.expressions.keys import find_keys
 from skewkit.spark.group.group_map import GroupMap, apply_in_parts_where_read
+from skewkit.spark.group.worker.results import Declared
 from skewkit.spark.session.compat import explained
 from skewkit.testing import assert_same_rows
 from tests.helpers import conf
@@ -87,7 +88,7 @@ def test_a_key_of_the_hash_of_a_hot_one_is_not_taken_for_it(spark):
     hot, too = (next(h for h in profile.heavy if h.key == (name,)) for name in ("hot", "too"))
     plan = key_plan(group_load(profile), 4)
     plan = replace(plan, heavy=tuple(replace(h, key=too.key) if h.key == hot.key else h for h in plan.heavy))
-    task = GroupMap(totals, df.groupBy("k").applyInPandas(totals, TOTALS).schema, add_up)
+    task = GroupMap(totals, Declared(df.groupBy("k").applyInPandas(totals, TOTALS).schema), add_up)
     ours = apply_in_parts_where_read(df, find_keys(df, ["k"]), plan, task, None)
     assert_same_rows(ours, df.groupBy("k").applyInPandas(totals, TOTALS))
 

@@ -1,6 +1,7 @@
 """Grouped aggregate UDFs with a merge: hot keys in parts, merged once; plain Spark's rows."""
 
 import functools
+from collections.abc import Iterator
 
 import pandas as pd
 import pyarrow as pa
@@ -143,7 +144,7 @@ def test_arguments_that_are_named_or_computed_in_python_are_what_they_are(spark)
 
     @F.pandas_udf("bigint")
     def last(a: pd.Series, b: pd.Series) -> int:
-        return int(a.max() - b.min())
+        return int((a - b).max())
 
     @F.pandas_udf("bigint")
     def plus_one(a: pd.Series) -> pd.Series:
@@ -172,3 +173,79 @@ def test_one_function_with_two_return_types_is_two(facts):
     )
     assert "nor one with a merge" in skewkit.explain(ours)
     assert_same_rows(ours, facts.groupBy("k").agg(*exprs))
+
+
+@pytest.mark.connect
+def test_a_merge_gets_the_dtype_of_the_return_type(spark):
+    """Whatever the parts' results are: one of them has none."""
+    df = spark.range(0, 400, 1, 4).selectExpr(
+        "if(id % 4 < 3, 0, id) AS k", "1790000000000000001 + id * 7 AS v", "id = 130 OR id % 4 = 3 AS kept"
+    )
+    kinds = {
+        "bigint": (lambda v: v.max(), "Int64"),
+        "int": (lambda v: v.max() % 1000, "Int32"),
+        "boolean": (lambda v: None if len(v) == 0 else bool(v.max() > 0), "boolean"),
+        "double": (lambda v: v.max() / 2, "float64"),
+        "timestamp": (lambda v: pd.Timestamp(v.max(), unit="s") if len(v) else None, "datetime64[us, UTC]"),
+    }
+
+    def made(returned):
+        largest = kinds[returned][0]
+
+        def part(values: pd.Series, kept: pd.Series) -> int:
+            return largest(values[kept] if returned != "timestamp" else values[kept] - 1790000000000000000)
+
+        def merge(parts):
+            assert str(parts.dtype) == kinds[returned][1], parts.dtype
+            return parts.max()
+
+        return F.pandas_udf(part, returned), merge
+
+    with conf(spark, "spark.skewkit.groupRows", "40"):
+        for returned in kinds:
+            udf, merge = made(returned)
+            expr = udf("v", "kept").alias("x")
+            ours = skewkit.skew_groupby(df, "k", strategy="wrap", partitions=4).agg(expr, merge={udf: merge})
+            assert "strategy   wrap" in skewkit.explain(ours)
+            assert_same_rows(ours, df.groupBy("k").agg(expr))
+
+
+@pytest.mark.connect
+def test_a_part_has_the_dtypes_of_the_whole_group(spark):
+    df = spark.range(0, 400, 1, 4).selectExpr("if(id % 4 < 3, 0, id) AS k", "nullif(id, 5) AS i", "nullif(id, 9) > 7 b")
+
+    @F.pandas_udf("string")
+    def dtypes(i: pd.Series, b: pd.Series) -> str:
+        return f"{i.dtype} {b.dtype}"
+
+    expr = dtypes("i", b="b").alias("seen")
+    with conf(spark, "spark.skewkit.groupRows", "40"):
+        ours = skewkit.skew_groupby(df, "k", strategy="wrap", partitions=4).agg(
+            expr, merge={dtypes: lambda parts: " ".join(sorted(set(parts)))}
+        )
+        assert_same_rows(ours, df.groupBy("k").agg(expr))
+
+
+@pytest.mark.skipif(VERSION < (4, 2), reason="aggregate UDFs of iterators came with Spark 4.2")
+@pytest.mark.connect
+@pytest.mark.parametrize("named", [False, True])
+def test_udfs_of_iterators(facts, named):
+    @F.pandas_udf("bigint")
+    def top(values: Iterator[pd.Series]) -> int:
+        return int(max(part.max() for part in values))
+
+    expr = (top(values="v") if named else top("v")).alias("top")
+    ours = skewkit.skew_groupby(facts, "k", strategy="wrap", partitions=4).agg(
+        expr, merge={top: lambda parts: int(parts.max())}
+    )
+    assert "strategy   wrap" in skewkit.explain(ours)
+    assert_same_rows(ours, facts.groupBy("k").agg(F.max("v").alias("top")))
+
+
+def test_reasons_name_the_function(facts):
+    squares, _ = udfs()
+    twice = F.udf(lambda x: x, "bigint")
+    for expr, said in ((squares("v"), "squares"), (twice(F.max("v")), "<lambda>")):
+        text = skewkit.explain(skewkit.skew_groupby(facts, "k", strategy="wrap").agg(expr))
+        assert "columnnodeexpression" not in text.lower(), text
+        assert said in text

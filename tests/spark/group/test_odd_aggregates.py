@@ -12,7 +12,7 @@ from pyspark.sql import Row
 from pyspark.sql import functions as F
 
 from skewkit import explain, skew_groupby
-from skewkit.api.group import aggregates_api as groupagg
+from skewkit.api.group import agg as groupagg
 from skewkit.testing import assert_same_rows
 from tests.helpers import conf
 from tests.spark.group.cases import HOT, check, values

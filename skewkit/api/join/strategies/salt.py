@@ -7,7 +7,7 @@ from typing import ClassVar
 from pyspark.sql import DataFrame
 
 from skewkit.api.join.strategies.base import JoinStrategy
-from skewkit.plan.explanation import matrix_lines, plan_lines
+from skewkit.plan.explanation import many, matrix_lines, plan_lines
 from skewkit.plan.join.prices import salt_stages
 from skewkit.spark.join.joining import salted
 
@@ -43,8 +43,12 @@ class Salt(JoinStrategy):
         """Return where the hot keys go, and what is copied and looked up for it."""
         plan, counted = self.decision.plan, not self.decision.evidence.main.named
         lines = plan_lines(plan.keys, counted=counted)
-        if plan.keys.spread and plan.totals.left.free + plan.totals.right.free:
-            lines.append(f"  nulls      match nothing, so they are spread over {len(plan.keys.spread)} partitions")
+        nulls = plan.totals.left.free + plan.totals.right.free
+        if plan.keys.spread and nulls:
+            rows = f"{many(nulls, 'row')} of the key null " if counted else ""
+            lines.append(
+                f"  nulls      {rows}match nothing, so they are spread over {len(plan.keys.spread)} partitions"
+            )
         if plan.matrices:
             lines += matrix_lines(plan, counted=counted)
         return tuple(lines)

@@ -19,6 +19,8 @@ from skewkit.spark.group.worker.shown import identity_of, in_pandas, key_in_arro
 
 cloudpickle.register_pickle_by_value(sys.modules[__name__])
 
+_BITS = 62  # as in `null_flags`
+
 Batch = Any  # pyarrow.RecordBatch
 Table = Any  # pyarrow.Table
 
@@ -40,6 +42,8 @@ class Chunking:
 
     Rows come without the columns that are `known`, in the order of their positions: they are put back here. Where there
     is only `one` heavy key, of index 0, they come without the index, too.
+
+    The columns at `answers` say, bit by bit, which of the columns that are `flagged` have nulls in the whole group.
     """
 
     width: int
@@ -54,6 +58,8 @@ class Chunking:
     block: int | None = None
     known: tuple[KnownColumn, ...] = ()
     one: bool = False
+    flagged: tuple[int, ...] = ()
+    answers: tuple[int, ...] = ()
 
 
 @dataclass
@@ -241,7 +247,14 @@ def _given(rows: Table, how: Chunking) -> tuple[tuple[Any, ...], tuple[Any, ...]
     identity, frame = identity_of(rows, how.keys), first_columns(rows, how.width)
     if how.arrow:
         return identity, key_in_arrow(rows, how.keys), nullable(frame)
-    return identity, key_in_pandas(rows, how.keys, how.extension_ints), in_pandas(frame, how.extension_ints)
+    shown = in_pandas(frame, how.extension_ints, _with_nulls(rows, how))
+    return identity, key_in_pandas(rows, how.keys, how.extension_ints), shown
+
+
+def _with_nulls(rows: Table, how: Chunking) -> frozenset[int]:
+    """Return which of the flagged columns have nulls in the whole group."""
+    answers = [rows.column(position)[0].as_py() for position in how.answers]
+    return frozenset(p for i, p in enumerate(how.flagged) if answers[i // _BITS] >> i % _BITS & 1)
 
 
 def _packed(where: tuple[int, int, int], result: tuple[Any, Any, Any], how: Chunking) -> Batch:

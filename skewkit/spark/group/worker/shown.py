@@ -8,6 +8,7 @@ from __future__ import annotations
 import inspect
 import re
 import sys
+from collections.abc import Container
 from typing import Any
 
 from pyspark import cloudpickle
@@ -80,15 +81,19 @@ def key_in_pandas(rows: Table, keys: tuple[int, ...], extension_ints: bool) -> t
     return tuple(series.iloc[0] for series in _series(rows.slice(0, 1).select(list(keys)), extension_ints))
 
 
-def in_pandas(table: Table, extension_ints: bool) -> Any:
+def in_pandas(table: Table, extension_ints: bool, with_nulls: Container[int] = ()) -> Any:
     """Return columns as Spark's own group functions get them: arrays that may be written to.
+
+    The columns at `with_nulls` come as those that have nulls do.
 
     Columns of one type make one block, as there. Of several types, each stays an array of its own: to copy the
     references of texts into a block took a fifth of a worker's time.
     """
     import pandas as pd
 
-    series = _series(table, extension_ints)
+    series = [
+        _as_with_nulls(each) if i in with_nulls else each for i, each in enumerate(_series(table, extension_ints))
+    ]
     if len({each.dtype for each in series}) == 1:
         frame = pd.concat(series, axis=1)
     else:
@@ -96,6 +101,11 @@ def in_pandas(table: Table, extension_ints: bool) -> Any:
         frame = pd.DataFrame(dict(enumerate(own)), copy=False)
     frame.columns = table.column_names
     return frame
+
+
+def _as_with_nulls(series: Any) -> Any:
+    """Return whole numbers as floats and booleans as objects, which they are in pandas beside a null."""
+    return series.astype({"i": "float64", "b": "object"}.get(getattr(series.dtype, "kind", ""), series.dtype))
 
 
 def _series(table: Table, extension_ints: bool) -> list[Any]:

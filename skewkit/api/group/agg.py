@@ -9,20 +9,20 @@ from typing import Any
 from pyspark.errors import AnalysisException
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
-from pyspark.util import PythonEvalType
 
 from skewkit.api.arguments import analysed, first_line
 from skewkit.api.group.grouping import Grouping, noted
 from skewkit.errors import ArgumentError, ArgumentTypeError
 from skewkit.spark.expressions.aggregate_calls import Reading, read_aggregates
+from skewkit.spark.expressions.columns import AGGREGATING
 from skewkit.spark.group.aggregate_plan import AggregatePlan, inputs_of
 from skewkit.spark.group.aggregates import aggregate
-from skewkit.spark.group.split_table import SPLITS, split_of, split_of_udf
+from skewkit.spark.group.merged_udfs import split_of_udf
+from skewkit.spark.group.split_table import SPLITS, split_of
 from skewkit.spark.session.compat import is_column, is_on
 from skewkit.spark.session.remembered import remember
 
 Merges = Mapping[Any, Callable[..., Any]]
-_AGGREGATE_UDFS = (PythonEvalType.SQL_GROUPED_AGG_PANDAS_UDF, getattr(PythonEvalType, "SQL_GROUPED_AGG_ARROW_UDF", -1))
 _MOST_DISTINCT = 0.5
 """Distinct values per sampled row from which on counting each value first makes nothing smaller."""
 _ALL_KEYS = "spark.sql.requireAllClusterKeysForDistribution"
@@ -108,7 +108,7 @@ def check_merges(merges: Merges | None) -> None:
             "partial results, such as merge={spread: lambda parts: parts.max()}"
         )
     for udf, merge in merges.items():
-        if getattr(udf, "evalType", None) not in _AGGREGATE_UDFS or not hasattr(udf, "_unwrapped"):
+        if getattr(udf, "evalType", None) not in AGGREGATING or not hasattr(udf, "_unwrapped"):
             raise ArgumentTypeError(
                 f"merge has the key {udf!r}; expected a grouped aggregate pandas or Arrow UDF, which takes series and "
                 "returns one value"
@@ -144,7 +144,8 @@ def read_plan(
         return AggregatePlan(tuple(readings), inputs, tuple(splits))
     if len(udfs) < len(calls):
         return "Spark computes Python aggregates and its own in no common call"
-    return AggregatePlan(tuple(readings), inputs, tuple(split_of_udf(udf, merges[udf]) for udf in udfs), most_rows)
+    merged = tuple(split_of_udf(call, merges[call.udf]) for call in calls)
+    return AggregatePlan(tuple(readings), inputs, merged, most_rows)
 
 
 def _in_order(group: Grouping, names: dict[str, str], native: DataFrame) -> list[Column]:

@@ -1,4 +1,4 @@
-"""`applyInPandas`, `applyInArrow` and cogroups: group functions over hot keys, cut where there is a merge."""
+"""`applyInPandas` and `applyInArrow`: group functions over hot keys, cut where there is a merge."""
 
 from __future__ import annotations
 
@@ -9,20 +9,17 @@ from typing import Any
 from pyspark.sql import Column, DataFrame
 from pyspark.sql.types import StructType
 
-from skewkit.api.arguments import analysed, measured
-from skewkit.api.group.function_checks import check_arguments, check_function, is_plain
+from skewkit.api.arguments import analysed
+from skewkit.api.group.function_checks import check_arguments, declared, is_plain, with_schema
 from skewkit.api.group.grouping import Grouping, noted
-from skewkit.errors import ArgumentError, ArgumentTypeError, UnsupportedError
+from skewkit.errors import ArgumentError, ArgumentTypeError
 from skewkit.plan.choice import Choice
 from skewkit.plan.placement.key_plan import KeyPlan
 from skewkit.plan.profile.heavy_key import key_text
-from skewkit.plan.profile.key_profile import KeyProfile, named_heavy
-from skewkit.plan.profile.values import hashable
 from skewkit.plan.window.window_plan import WindowPlan
 from skewkit.spark.explained.plan_facts import PlanFacts
 from skewkit.spark.group.group_map import (
     GroupMap,
-    apply_cogrouped,
     apply_in_order,
     apply_in_parts,
     apply_in_parts_where_read,
@@ -31,15 +28,16 @@ from skewkit.spark.group.group_map import (
 from skewkit.spark.group.sending import UNWEIGHED, WEIGHT
 from skewkit.spark.sampling.profiling import Found
 from skewkit.spark.sampling.quantiles import cut_along
-from skewkit.spark.session.compat import VERSION, conf_reader, is_connect, is_off, tasks_at_a_time
+from skewkit.spark.session.compat import VERSION, conf_reader, tasks_at_a_time
 from skewkit.spark.session.remembered import remember
 from skewkit.spark.window.ordering import OrderBy, find_order
 
-_BY_NAME = "spark.sql.legacy.execution.pandas.groupedMap.assignColumnsByName"
 _WEIGHED = (
     f"Spark weighs every row that goes to Python; where rows are small, {WEIGHT}={UNWEIGHED} saves that time "
     "(docs/speed.md)"
 )
+_STRAGGLES = 1.2
+"""Plain Spark's longest task, in mean tasks, from which on a native plan names what would cut its hot groups."""
 _FEW_KEYS = 16
 _LEAST_ROWS = 1000
 """A call of a Python function costs about as much as these rows."""
@@ -50,13 +48,18 @@ OrderLike = str | Column | Sequence[str | Column]
 
 @dataclass(frozen=True)
 class Functions:
-    """What a call was given: the function, its schema, how to merge its results, and along which order."""
+    """What a call was given: the function, its schema, how to merge its results, along which order, and what it costs.
+
+    `seconds_per_row` is what the function takes for a row, where the caller knows it.
+    """
 
     func: GroupFunction
     schema: StructType | str
     merge: GroupFunction | None
     order_by: OrderLike | None
     arrow: bool
+    allow_empty: bool = False
+    seconds_per_row: float | None = None
 
     @property
     def plain(self) -> bool:
@@ -65,24 +68,32 @@ class Functions:
 
 
 def apply_function(group: Grouping, given: Functions) -> DataFrame:
-    """Run a group function, in parts for hot keys if there is a merge."""
+    """Run a group function, in parts for hot keys if there is a merge; nothing of the user's runs before an action."""
     by = _checked(group, given)
+    group = replace(group, seconds_per_row=given.seconds_per_row)
+    plain = with_schema(given.schema, lambda: _plain(group, given))
+    if not given.plain:
+        return remember(plain, group.native("functions of iterators see their group as plain Spark has it"))
     task = GroupMap(
-        given.func, given.schema, given.merge, given.arrow, group.settings.group_rows, group.settings.group_bytes
+        given.func,
+        declared(group.df, plain.schema, arrow=given.arrow),
+        given.merge,
+        group.settings.group_rows,
+        group.settings.group_bytes,
+        _positions(plain.schema, group.keys.names),
+        given.allow_empty,
     )
-    native = analysed(lambda: task.over(group.df, group.keys.columns))
+    native = task.over(group.df, group.keys.columns)
     if group.strategy == "native":
         return remember(native, group.native())
-    task = replace(task, schema=native.schema)
-    _try(group, given, native.schema)
-    if not given.plain:
-        return remember(native, group.native("functions of iterators see their group as plain Spark has it"))
     why_whole = _why_whole(group, by) if given.merge is not None else None
     if why_whole is not None:
         return remember(native, group.native(why_whole))
     found = group.measured(inputs=given.merge is not None and by is None)
     most = group.settings.group_rows if given.merge is not None else float("inf")
     choice = group.decide(found, divisible=given.merge is not None, most_rows=most)
+    if given.merge is None:
+        choice = _with_cure(choice, found)
     if choice.strategy == "native" or choice.plan is None:
         return remember(native, choice)
     if given.merge is None:
@@ -92,11 +103,43 @@ def apply_function(group: Grouping, given: Functions) -> DataFrame:
     return _in_parts(group, found, choice, choice.plan, task)
 
 
+def _plain(group: Grouping, given: Functions) -> DataFrame:
+    grouped = group.df.groupBy(*group.keys.columns)
+    return (grouped.applyInArrow if given.arrow else grouped.applyInPandas)(given.func, given.schema)
+
+
+def _positions(schema: StructType, keys: Sequence[str]) -> tuple[int, ...]:
+    """Return where a schema has the key's columns; values of several values are not compared."""
+    names = {name.lower() for name in keys}
+    single = [not hasattr(f.dataType, "fields") and f.dataType.typeName() not in ("array", "map") for f in schema]
+    return tuple(i for i, name in enumerate(schema.names) if name.lower() in names and single[i])
+
+
+def _with_cure(choice: Choice, found: Found) -> Choice:
+    """Return the choice with what would cut the hot groups, if there are any."""
+    plan, profile = choice.plan, found.profile
+    if plan is None or not plan.heavy or (choice.strategy == "native" and plan.native_straggler < _STRAGGLES):
+        return choice
+    keys = ", ".join(key_text(heavy.key) for heavy in plan.heavy[:3])
+    rows = "" if profile.named else f" of up to {max(heavy.weight for heavy in plan.heavy):,.0f} rows"
+    return noted(
+        choice,
+        f"without a merge a hot group{rows} stays whole in one task ({keys}); give merge=, a function that makes one "
+        "result of the results of parts, and it is computed in parts",
+    )
+
+
 def _checked(group: Grouping, given: Functions) -> OrderBy | None:
     """Check the arguments before any job, and return the order, if there is one."""
     for what, function in (("func", given.func), ("merge", given.merge)):
         if function is not None or what == "func":
             check_arguments(what, function)
+    seconds = given.seconds_per_row
+    if seconds is not None:
+        if isinstance(seconds, bool) or not isinstance(seconds, int | float):
+            raise ArgumentTypeError(f"seconds_per_row is {type(seconds).__name__} {seconds!r}; expected a number")
+        if not 0 < seconds < float("inf"):
+            raise ArgumentError(f"seconds_per_row is {seconds!r}; expected a positive number, such as 2e-6")
     if given.order_by is None:
         return None
     listed: list[Any] = list(given.order_by) if isinstance(given.order_by, list | tuple) else [given.order_by]
@@ -158,69 +201,3 @@ def _in_order(group: Grouping, by: OrderBy, choice: Choice, plan: KeyPlan, task:
     ranges = [f"{key_text(plan.heavy[i].key)} into {last - first + 1}" for i, (first, last) in cuts.spans.items()]
     note = f"hot keys are cut along {', '.join(map(str, by.orders))}: {', '.join(ranges[:8]) or 'none'} ranges"
     return remember(frame, noted(choice, note))
-
-
-def _try(group: Grouping, given: Functions, schema: StructType) -> None:
-    """Try the functions, unless Spark takes their columns by position, whatever they are called."""
-    if group.settings.check_functions and not is_off(group.df.sparkSession, _BY_NAME):
-        check_function(given.func, given.merge, group.df.schema, schema, group.keys.names, arrow=given.arrow)
-
-
-def cogrouped(left: Grouping, right: object) -> tuple[Grouping, Grouping]:
-    """Return two groupings that pair by key.
-
-    Raises:
-        ArgumentTypeError: the other is no result of `skew_groupby`.
-        ArgumentError: the keys differ in number.
-        UnsupportedError: the frames are of two sessions.
-    """
-    if not isinstance(right, Grouping):
-        raise ArgumentTypeError(
-            f"cogroup takes what skew_groupby returned, not {type(right).__name__}; write "
-            f"cogroup(skew_groupby(other, {', '.join(map(repr, left.keys.names))}))"
-        )
-    if len(left.keys.names) != len(right.keys.names):
-        raise ArgumentError(
-            f"cogroup pairs groups by key, and the left has the keys {list(left.keys.names)}, the right "
-            f"{list(right.keys.names)}; group both by as many columns"
-        )
-    if is_connect(left.df) != is_connect(right.df):
-        raise UnsupportedError(
-            "cogroup takes two frames of one session, and one of these is of a classic session, the other of a "
-            "Connect one; make both with the same session"
-        )
-    return left, right
-
-
-def apply_cogroup(left: Grouping, right: Grouping, func: GroupFunction, schema: StructType | str) -> DataFrame:
-    """Run a function of pairs of groups, each pair whole on a partition of its own plan."""
-    check_arguments("func", func, frames=2)
-    grouped = [side.df.groupBy(*side.keys.columns) for side in (left, right)]
-    native = analysed(lambda: grouped[0].cogroup(grouped[1]).applyInPandas(func, schema))
-    for side in (left, right):
-        if side.strategy == "native":
-            return remember(native, side.native())
-    if left.keys.types != right.keys.types:
-        reason = f"the keys are of different types, {list(left.keys.types)} and {list(right.keys.types)}"
-        return remember(native, left.native(reason))
-    choice = left.decide(Found(_together(left, right)), divisible=False)
-    if choice.strategy == "native" or choice.plan is None:
-        return remember(native, choice)
-    frame = apply_cogrouped((left.df, left.keys), (right.df, right.keys), choice.plan, func, native.schema)
-    return remember(frame, choice)
-
-
-def _together(left: Grouping, right: Grouping) -> KeyProfile:
-    """Return the profile of the rows of both sides; one query profiles what is not known.
-
-    Where keys were named, for either side, they are the hot ones, and nothing is profiled.
-    """
-    named = [side.profile for side in (left, right) if side.profile is not None and side.profile.named]
-    if named:
-        keys = {hashable(h.key): h.key for each in named for h in (*each.heavy, *each.null_heavy)}
-        return named_heavy(left.keys.names, left.keys.types, list(keys.values()))
-    unknown = [side for side in (left, right) if side.profile is None]
-    found = measured([(s.seen, s.keys) for s in unknown], left.partitions, left.settings) if unknown else []
-    new = [each.profile for each in found]
-    first, second = (side.profile or new.pop(0) for side in (left, right))
-    return first.merge(replace(second, keys=first.keys))

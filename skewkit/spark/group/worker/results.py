@@ -1,0 +1,273 @@
+"""What a group function returned, beside the schema that it was declared with, inside Spark's Python workers.
+
+Like the functions of `functions`, these are sent by value. What is wrong is a `SchemaError` of the task; it names
+columns and types, and shows no value.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import decimal
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pyspark import cloudpickle
+from pyspark.sql.types import DataType, StructType
+
+import skewkit.errors
+from skewkit.errors import SchemaError
+from skewkit.spark.group.worker.functions import Frame, GroupFunction, is_arrow, takes_key
+
+cloudpickle.register_pickle_by_value(sys.modules[__name__])
+cloudpickle.register_pickle_by_value(skewkit.errors)
+
+Series = Any  # pandas.Series
+
+_INTEGERS = {"byte": "Int8Dtype", "short": "Int16Dtype", "integer": "Int32Dtype", "long": "Int64Dtype"}
+_WIDTHS = {"byte": 1, "short": 2, "integer": 4, "long": 8}
+_KINDS = {"float": "fiu", "double": "fiu", "boolean": "b", "timestamp": "M", "timestamp_ntz": "M", "date": "M"}
+_HOLDS = {"array": (list, tuple), "map": (dict, list), "struct": (dict, tuple)}
+_SCALARS = (str, bytes, bool, int, float, decimal.Decimal, dt.date, dt.timedelta)
+_LEFT_TO_SPARK = ("varchar", "char", "variant", "void", "udt", "geometry", "geography")
+"""Types into which Spark turns whatever it is given, or which only Spark knows."""
+
+
+@dataclass(frozen=True)
+class Declared:
+    """The schema that a group function was declared with, and how Spark reads what it returns.
+
+    * `by_name`: columns are found by their names, where they have names.
+    * `safe`: Spark refuses values that lose something in a conversion.
+    """
+
+    schema: StructType
+    arrow: bool = False
+    by_name: bool = True
+    safe: bool = False
+
+    @property
+    def frame(self) -> str:
+        """What kind of frame it returns."""
+        return f"{'pyarrow.Table' if self.arrow else 'pandas DataFrame'} with the columns {self.schema.names}"
+
+
+def checked(func: GroupFunction, declared: Declared, what: str, frames: int = 1) -> GroupFunction:
+    """Return a function of (key, *frames) that calls `func`, and checks what it returns."""
+    with_key = takes_key(func, frames)
+
+    def check_one(key: tuple[Any, ...], frame: Frame) -> Frame:
+        return fitted(func(key, frame) if with_key else func(frame), declared, what)
+
+    def check_pair(key: tuple[Any, ...], left: Frame, right: Frame) -> Frame:
+        return fitted(func(key, left, right) if with_key else func(left, right), declared, what)
+
+    named: GroupFunction = check_one if frames == 1 else check_pair
+    named.__name__ = getattr(func, "__name__", "group_function")  # as the plan of plain Spark shows it
+    return named
+
+
+def fitted(result: Any, declared: Declared, what: str) -> Frame:
+    """Return what a group function returned, if Spark can take it for the declared schema.
+
+    Raises:
+        SchemaError: it is no frame of its kind, has other columns, or one that does not fit its declared type.
+    """
+    frame = is_arrow(result) if declared.arrow else hasattr(result, "iloc") and hasattr(result, "columns")
+    if not frame:
+        raise SchemaError(f"{what} returned {type(result).__name__}; expected a {declared.frame}")
+    names = list(result.column_names if declared.arrow else result.columns)
+    if not names:
+        return result
+    by_name = declared.by_name and any(isinstance(name, str) for name in names)
+    wanted = declared.schema.names
+    if (sorted(map(str, names)) != sorted(wanted)) if by_name else (len(names) != len(wanted)):
+        missing, extra = [n for n in wanted if n not in names], [n for n in names if n not in wanted]
+        raise SchemaError(
+            f"{what} returned the columns {names}; expected {wanted}, as its schema says (missing {missing}, not in "
+            f"the schema {extra}); change the function or the schema"
+        )
+    misfit = _misfit_in_arrow if declared.arrow else _misfit
+    for position, field in enumerate(declared.schema.fields):
+        column = _column(result, names.index(field.name) if by_name else position)
+        found = misfit(column, field.dataType, declared)
+        if found is not None:
+            raise SchemaError(
+                f"{what} returned the column {field.name!r} as {found}; expected {field.dataType.simpleString()}, as "
+                "its schema says; change the function or the schema"
+            )
+    return result
+
+
+def in_schema(frames: Sequence[Frame], declared: Declared, zone: str) -> Frame:
+    """Return results of a group function, one below the other, with the dtypes that the schema says.
+
+    * Whole numbers are `Int8` to `Int64`, booleans `boolean`, whether there are nulls or not; floats `float32` and
+      `float64`; timestamps `datetime64[us, zone]`, those without a zone `datetime64[us]`; texts, dates, decimals and
+      bytes are objects, as Spark shows them.
+    * Arrow tables have the Arrow types of the schema.
+    """
+    if declared.arrow:
+        import pyarrow as pa
+
+        return pa.concat_tables([_table(frame, declared) for frame in frames])
+    import pandas as pd
+
+    columns = []
+    for position, field in enumerate(declared.schema.fields):
+        parts = [_of_name(frame, field.name, position, declared) for frame in frames]
+        columns.append(_series(parts, field.dataType, declared, zone))
+    frame = pd.DataFrame(dict(enumerate(columns)), copy=False)
+    frame.columns = declared.schema.names
+    return frame
+
+
+def _of_name(frame: Frame, name: str, position: int, declared: Declared) -> Series:
+    names = list(frame.columns)
+    by_name = declared.by_name and any(isinstance(each, str) for each in names)
+    return frame.iloc[:, names.index(name) if by_name else position]
+
+
+def _column(frame: Frame, position: int) -> Any:
+    return frame.column(position) if is_arrow(frame) else frame.iloc[:, position]
+
+
+def _misfit(series: Series, type_: DataType, declared: Declared) -> str | None:
+    """Return what a column is, if Spark does not take it for a column of this type."""
+    kind, dtype = type_.typeName(), getattr(series, "dtype", None)
+    if dtype is None or kind in _LEFT_TO_SPARK or len(series) == 0:
+        return None  # a struct may be a frame of its fields
+    if _is_numpys(dtype):
+        if kind in _WIDTHS and dtype.kind == "i" and dtype.itemsize <= _WIDTHS[kind]:
+            return None
+        if dtype.kind in _KINDS.get(kind, ""):
+            return None
+    if kind in _HOLDS:
+        return _no_holder(series, kind)
+    if kind == "string" and dtype.kind == "O" and _all_texts(series):
+        return None
+    try:
+        _array(series, type_, declared, "UTC")
+    except Exception:  # whatever pandas and pyarrow have for it: Spark raises it as well
+        return _described(series)
+    return None
+
+
+def _all_texts(series: Series) -> bool:
+    from pandas.api.types import infer_dtype
+
+    return infer_dtype(series, skipna=True) in ("string", "empty")
+
+
+def _no_holder(series: Series, kind: str) -> str | None:
+    """Return what the first value is, if it is a single one where several are declared."""
+    first = next((value for value in series if value is not None), None)
+    alone = isinstance(first, _SCALARS) and not isinstance(first, _HOLDS[kind])
+    return _described(series) if alone else None
+
+
+def _described(series: Series) -> str:
+    """Return the dtype of a column, and of objects their types."""
+    if series.dtype.kind != "O" or not _is_numpys(series.dtype):
+        return f"{series.dtype}, with values that are none of it"
+    kinds = dict.fromkeys(type(value).__name__ for value in series.head(1000) if value is not None)
+    return f"objects ({', '.join(kinds) or 'None'})"
+
+
+def _misfit_in_arrow(column: Any, type_: DataType, declared: Declared) -> str | None:
+    """Return the Arrow type of a column, if it is of another kind than the declared one: Spark casts nothing here."""
+    wanted, found = _arrow_type(type_), column.type
+    if wanted is None or wanted.id == found.id or "large" in str(found) or "view" in str(found):
+        return None
+    return str(found)
+
+
+def _arrow_type(type_: DataType) -> Any:
+    """Return the Arrow type of a Spark type; of timestamps the unit and the zone do not matter here."""
+    import pyarrow as pa
+    from pyspark.sql.pandas.types import to_arrow_type
+
+    if type_.typeName() == "timestamp":
+        return pa.timestamp("us", "UTC")  # newer versions want to be given the zone
+    try:
+        return to_arrow_type(type_)
+    except Exception:
+        return None
+
+
+def _table(table: Any, declared: Declared) -> Any:
+    """Return a table of the schema's columns, in its order and with its types."""
+    import pyarrow as pa
+
+    names, columns = declared.schema.names, []
+    for position, field in enumerate(declared.schema.fields):
+        column = table.column(field.name if declared.by_name else position)
+        wanted = _arrow_type(field.dataType)
+        same = wanted is None or pa.types.is_nested(wanted) or column.type.id == wanted.id
+        columns.append(column if same else column.cast(wanted))
+    return pa.table(columns, names=names)
+
+
+def arrow_of(frame: Frame, name: str, position: int, declared: Declared, zone: str) -> Any:
+    """Return a column of a result as an Arrow array of its declared type."""
+    import pyarrow as pa
+
+    if declared.arrow:
+        column = _table(frame, declared).column(position)
+    else:
+        column = _array(_of_name(frame, name, position, declared), declared.schema[position].dataType, declared, zone)
+    return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+
+
+def _array(series: Series, type_: DataType, declared: Declared, zone: str) -> Any:
+    """Return a column in Arrow as Spark would make it; timestamps of pandas without a zone are local ones."""
+    import pyarrow as pa
+
+    if hasattr(series.dtype, "categories"):
+        series = series.astype(series.dtype.categories.dtype)
+    if type_.typeName() == "timestamp" and _is_numpys(series.dtype) and series.dtype.kind == "M":
+        series = series.dt.tz_localize(zone, ambiguous=False)  # of two such hours the second, as in PySpark
+    wanted = _arrow_type(type_)
+    mask = None if hasattr(series.array, "__arrow_array__") else series.isnull()
+    try:
+        return pa.Array.from_pandas(series, mask=mask, type=wanted, safe=declared.safe)
+    except pa.lib.ArrowInvalid:
+        return pa.Array.from_pandas(series, mask=mask).cast(wanted, safe=declared.safe)
+
+
+def _is_numpys(dtype: Any) -> bool:
+    return type(dtype).__module__.startswith("numpy")
+
+
+def _series(parts: Sequence[Series], type_: DataType, declared: Declared, zone: str) -> Series:
+    """Return one column of many parts."""
+    import pandas as pd
+    import pyarrow as pa
+
+    kind = type_.typeName()
+    dtype = _dtype(kind, zone)
+    if dtype is None and kind not in ("string", "date", "decimal"):
+        objects = [part.astype(object) if hasattr(part.dtype, "pyarrow_dtype") else part for part in parts]
+        return pd.concat(objects, ignore_index=True)
+    chunks: list[Any] = []
+    for part in parts:
+        found = _array(part, type_, declared, zone)
+        chunks += found.chunks if isinstance(found, pa.ChunkedArray) else [found]
+    column = pa.chunked_array(chunks)
+    if kind in _INTEGERS or kind == "boolean":
+        return column.to_pandas(types_mapper=lambda _: dtype)
+    series = column.to_pandas(date_as_object=True)
+    return series if dtype is None else series.astype(dtype)
+
+
+def _dtype(kind: str, zone: str) -> Any:
+    """Return the pandas dtype of a Spark type, None where it is the one that Arrow makes."""
+    import pandas as pd
+
+    if kind in _INTEGERS:
+        return getattr(pd, _INTEGERS[kind])()
+    if kind == "timestamp":
+        return pd.DatetimeTZDtype("us", zone)
+    plain = {"float": "float32", "double": "float64", "timestamp_ntz": "M8[us]", "daytimeinterval": "m8[us]"}
+    return pd.BooleanDtype() if kind == "boolean" else plain.get(kind)
