@@ -22,8 +22,8 @@ from skewkit.plan.window.reach import Reach, reach_of
 from skewkit.plan.window.session_form import session_split
 from skewkit.plan.window.split_forms import LIMITED, MOST_LISTED, WindowSplit, listed, split_of
 from skewkit.plan.window.window_frame import RUNNING, WHOLE, Frame
-from skewkit.plan.window.window_prices import cut_window_stages, native_window_stages
 from skewkit.plan.window.window_plan import Order, WindowPlan, spaced, uniform_plan, window_plan
+from skewkit.plan.window.window_prices import cut_window_stages, native_window_stages
 from skewkit.spark.explained.plan_facts import PlanFacts
 from skewkit.spark.expressions.columns import Over
 from skewkit.spark.expressions.keys import Keys, find_keys

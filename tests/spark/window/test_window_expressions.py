@@ -354,3 +354,11 @@ def test_confs_that_change_what_a_query_means(facts, name):
         assert ours.schema == plain.schema
         shown = [F.round(column, 9) if column == "sd" else F.col(column) for column in ("k", "v", *functions)]
         assert_same_rows(ours.select(*shown), plain.select(*shown))
+
+
+def test_a_small_frame_is_not_asked(facts):
+    with conf(facts.sparkSession, "spark.skewkit.margin", "0.5"), counted() as used:
+        found = skewkit.skew_window(facts, "k", "v").select(total=F.sum("v"))
+    assert used.jobs == 0
+    assert "native: some 0.0 s of work" in skewkit.explain(found)
+    assert (skewkit.decisions()[-1].operator, skewkit.decisions()[-1].jobs) == ("window", 0)
