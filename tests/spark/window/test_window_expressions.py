@@ -15,7 +15,13 @@ from skewkit.testing import assert_same_rows
 from tests.helpers import conf
 from tests.spark.window.cases import NOW, UNB, check
 
-BY_V, BY_TIED = Window.partitionBy("k").orderBy("v"), Window.partitionBy("k").orderBy("tied")
+
+def by_v():
+    return Window.partitionBy("k").orderBy("v")
+
+
+def by_tied():
+    return Window.partitionBy("k").orderBy("tied")
 
 
 def same(df, window, ours, expected, is_split=True):
@@ -44,57 +50,57 @@ def test_functions_inside_of_expressions(facts):
             "parts": F.struct(lag.alias("p"), number.alias("n")),
         }
 
-    same(facts, cut(facts, "v"), columns(lambda f: f), columns(lambda f: f.over(BY_V)))
+    same(facts, cut(facts, "v"), columns(lambda f: f), columns(lambda f: f.over(by_v())))
 
 
 @pytest.mark.connect
 def test_frames_of_rows_in_one_call(facts):
     framed = {
-        "near": F.avg("i").over(BY_V.rowsBetween(-3, 0)),
-        "around": F.max("s").over(BY_V.rowsBetween(-1, 5)),
-        "all": F.count("*").over(BY_V.rowsBetween(*UNB)),
-        "up": F.sum("i").over(BY_V.rowsBetween(UNB[0], 2)),
-        "down": F.count("d").over(BY_V.rowsBetween(-4, UNB[1])),
+        "near": F.avg("i").over(by_v().rowsBetween(-3, 0)),
+        "around": F.max("s").over(by_v().rowsBetween(-1, 5)),
+        "all": F.count("*").over(by_v().rowsBetween(*UNB)),
+        "up": F.sum("i").over(by_v().rowsBetween(UNB[0], 2)),
+        "down": F.count("d").over(by_v().rowsBetween(-4, UNB[1])),
     }
     bare = {"run": F.sum("v"), "lag": F.lag("v", 2), "rn": F.row_number(), "share": F.percent_rank(), "of": F.ntile(5)}
-    expected = framed | {name: function.over(BY_V) for name, function in bare.items()}
+    expected = framed | {name: function.over(by_v()) for name, function in bare.items()}
     same(facts, cut(facts, "v"), framed | bare, expected)
 
 
 def test_frames_of_values_in_one_call(facts):
     framed = {
-        "near": F.count("v").over(BY_TIED.rangeBetween(-2, 1)),
-        "up": F.sum("i").over(BY_TIED.rangeBetween(UNB[0], 3)),
-        "down": F.sum("i").over(BY_TIED.rangeBetween(-1, UNB[1])),
-        "equal": F.count("v").over(BY_TIED.rangeBetween(0, 0)),
-        "all": F.max("v").over(BY_TIED.rowsBetween(*UNB)),
+        "near": F.count("v").over(by_tied().rangeBetween(-2, 1)),
+        "up": F.sum("i").over(by_tied().rangeBetween(UNB[0], 3)),
+        "down": F.sum("i").over(by_tied().rangeBetween(-1, UNB[1])),
+        "equal": F.count("v").over(by_tied().rangeBetween(0, 0)),
+        "all": F.max("v").over(by_tied().rowsBetween(*UNB)),
     }
     bare = {"run": F.sum("v"), "rank": F.rank(), "part": F.cume_dist()}
-    expected = framed | {name: function.over(BY_TIED) for name, function in bare.items()}
+    expected = framed | {name: function.over(by_tied()) for name, function in bare.items()}
     same(facts, cut(facts, "tied"), framed | bare, expected)
 
 
 def test_functions_of_their_own_frame_beside_a_frame(facts):
     """Spark refuses `lag` and `rank` over a window with a frame."""
     bare = {"lag": F.lag("v"), "rank": F.rank(), "part": F.percent_rank()}
-    expected = {name: function.over(BY_V) for name, function in bare.items()}
-    expected["near"] = F.sum("i").over(BY_V.rowsBetween(-2, 1))
+    expected = {name: function.over(by_v()) for name, function in bare.items()}
+    expected["near"] = F.sum("i").over(by_v().rowsBetween(-2, 1))
     same(facts, cut(facts, "v").rowsBetween(-2, 1), bare | {"near": F.sum("i")}, expected)
 
 
 def test_another_window_is_left_to_spark(facts):
     other = F.sum("v").over(Window.partitionBy("s"))
-    expected = {"mine": F.sum("i").over(BY_V), "both": other - F.lag("v").over(BY_V)}
+    expected = {"mine": F.sum("i").over(by_v()), "both": other - F.lag("v").over(by_v())}
     same(facts, cut(facts, "v"), {"mine": F.sum("i"), "both": other - F.lag("v")}, expected, is_split=False)
     mixed = {
-        "rows": F.sum("i").over(BY_V.rowsBetween(-2, 0)),
-        "values": F.sum("i").over(BY_V.rangeBetween(-2, 0)),
+        "rows": F.sum("i").over(by_v().rowsBetween(-2, 0)),
+        "values": F.sum("i").over(by_v().rangeBetween(-2, 0)),
     }
     same(facts, cut(facts, "v"), mixed, mixed, is_split=False)
 
 
 def test_a_window_spec_is_taken(facts):
-    spec = BY_V.rowsBetween(-2, 1)
+    spec = by_v().rowsBetween(-2, 1)
     window = skewkit.skew_window(facts, spec, strategy="split", partitions=4)
     assert "k ordered by v, rows between 2 preceding and 1 following" in repr(window)
     same(facts, window, {"near": F.sum("i")}, {"near": F.sum("i").over(spec)})
@@ -116,7 +122,7 @@ def test_nulls_are_ignored_over_any_number_of_blocks(facts):
         "nth_value(rare, 500) ignore nulls",
     ]
     functions = {f"f{i}": F.expr(call) for i, call in enumerate(calls)}
-    same(df, cut(df, "v"), functions, {name: function.over(BY_V) for name, function in functions.items()})
+    same(df, cut(df, "v"), functions, {name: function.over(by_v()) for name, function in functions.items()})
 
 
 FRAMES = [None, ("rowsBetween", 0, UNB[1]), ("rowsBetween", *UNB), ("rowsBetween", UNB[0], -1), ("rowsBetween", -2, 3)]
@@ -150,7 +156,7 @@ def test_a_huge_constant_has_no_deviation(facts, frame):
     df = facts.selectExpr("k", "v", "1e200D c", "if(v % 2 = 0, 1e160D, 1e160D + 1e153D) x")
     check(df, ["k"], ["v"], {"sd": F.stddev("c"), "var": F.var_pop("c")}, frame)
     window = cut(df, "v")
-    spec = BY_V
+    spec = by_v()
     if frame:
         window, spec = (getattr(each, frame[0])(*frame[1:]) for each in (window, spec))
     ours, plain = window.select(x=F.stddev_pop("x")), df.withColumn("x", F.stddev_pop("x").over(spec))
@@ -191,7 +197,7 @@ def test_bounds_that_do_not_go_with_the_order(facts):
 def test_frames_of_many_rows_over_many_blocks(facts):
     """What the blocks hand on grows with the rows of the frame, and not with their square."""
     window = skewkit.skew_window(facts, "k", "v", strategy="split", partitions=200).rowsBetween(-500, 0)
-    expected = {"total": F.sum("i").over(BY_V.rowsBetween(-500, 0))}
+    expected = {"total": F.sum("i").over(by_v().rowsBetween(-500, 0))}
     same(facts, window, {"total": F.sum("i")}, expected)
 
 
@@ -260,9 +266,9 @@ def test_a_second_window_takes_what_the_first_one_found(facts):
     assert "keys and cuts are those of the window before" in skewkit.explain(second)
     assert "strategy   split" in skewkit.explain(ranked)
     assert "native: the frame holds 3 cut windows" in skewkit.explain(cut(ranked, "v").select(x=F.max("i")))
-    plain = facts.select("*", F.lag("t").over(BY_V).alias("p"), F.count("i").over(BY_V).alias("n"))
-    plain = plain.withColumn("new", flag).where("i < 20").withColumn("session", F.sum("new").over(BY_V))
-    assert_same_rows(ranked, plain.withColumn("rank", F.row_number().over(BY_V)))
+    plain = facts.select("*", F.lag("t").over(by_v()).alias("p"), F.count("i").over(by_v()).alias("n"))
+    plain = plain.withColumn("new", flag).where("i < 20").withColumn("session", F.sum("new").over(by_v()))
+    assert_same_rows(ranked, plain.withColumn("rank", F.row_number().over(by_v())))
     with counted() as used:
         other = cut(first, "i", "v").select(total=F.sum("v"))
     assert used.jobs == 1
@@ -350,7 +356,7 @@ def test_confs_that_change_what_a_query_means(facts, name):
     with conf(facts.sparkSession, name, CONFS[name]):
         ours = cut(facts, "v").select(**functions)
         assert "strategy   split" in skewkit.explain(ours)
-        plain = facts.select("*", *(column.over(BY_V).alias(key) for key, column in functions.items()))
+        plain = facts.select("*", *(column.over(by_v()).alias(key) for key, column in functions.items()))
         assert ours.schema == plain.schema
         shown = [F.round(column, 9) if column == "sd" else F.col(column) for column in ("k", "v", *functions)]
         assert_same_rows(ours.select(*shown), plain.select(*shown))
