@@ -87,7 +87,9 @@ def read_expression(name: str, column: Column, frame: Frame | None, same: Callab
     leaves: list[Leaf] = []
     finish = _read(column, leaves, same)
     if not leaves:
-        leaves, finish = [Leaf(column, _called(node_of(column)))], lambda results: results[0]
+        node = node_of(column)
+        bare = node.children[0] if node.kind == "alias" else column
+        leaves, finish = [Leaf(bare, _called(node_of(bare)))], lambda results: results[0]
     return Expression(name, tuple(leaf.under(frame) for leaf in leaves), finish)
 
 
@@ -100,8 +102,6 @@ def _read(column: Column, leaves: list[Leaf], same: Callable[[Over], bool]) -> C
         return lambda results: results[at]
 
     node = node_of(column)
-    if node.kind == "alias":
-        return _read(node.children[0], leaves, same)
     if node.kind == "sql" or (node.kind == "call" and node.name.lower() in KNOWN):
         call = _called(node)
         return leaf(Leaf(column, call)) if call is not None else lambda results: column
