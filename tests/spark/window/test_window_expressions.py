@@ -43,7 +43,7 @@ def test_functions_inside_of_expressions(facts):
         lag, total, number = over(F.lag("v")), over(F.sum("v")), over(F.row_number())
         return {
             "diff": F.col("v") - lag,
-            "share": F.round(facts["v"] / total, 3),
+            "share": F.round(facts["v"] / (total + 1), 3),
             "known": F.coalesce(over(F.lag("d")), F.lit(0)),
             "odd": F.when(number % 2 == 0, over(F.rank()) * F.lit(2)).otherwise(F.col("i")),
             "text": total.cast("string"),
