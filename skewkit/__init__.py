@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from skewkit.api.group.skew_groupby import SkewGroupedData, skew_groupby
     from skewkit.api.join.skew_join import skew_join
     from skewkit.api.profile import skew_profile
+    from skewkit.api.window.skew_asof_join import skew_asof_join
     from skewkit.api.window.skew_window import SkewWindow, skew_window
     from skewkit.attach import install, uninstall
     from skewkit.plan.decision import Decision
@@ -37,6 +38,7 @@ _HOMES = {
     "explain": "skewkit.api.explain",
     "install": "skewkit.attach",
     "register": "skewkit.sqlfunctions",
+    "skew_asof_join": "skewkit.api.window.skew_asof_join",
     "skew_groupby": "skewkit.api.group.skew_groupby",
     "skew_join": "skewkit.api.join.skew_join",
     "skew_profile": "skewkit.api.profile",
@@ -57,6 +59,7 @@ __all__ = [
     "explain",
     "install",
     "register",
+    "skew_asof_join",
     "skew_groupby",
     "skew_join",
     "skew_profile",

@@ -10,6 +10,7 @@ from pyspark.sql import DataFrame
 from skewkit.api.group.skew_groupby import skew_groupby
 from skewkit.api.join.skew_join import skew_join
 from skewkit.api.profile import skew_profile
+from skewkit.api.window.skew_asof_join import skew_asof_join
 from skewkit.api.window.skew_window import skew_window
 from skewkit.errors import AttachError
 
@@ -18,11 +19,12 @@ METHODS: dict[str, Callable[..., Any]] = {
     "skew_groupby": skew_groupby,
     "skew_join": skew_join,
     "skew_window": skew_window,
+    "skew_asof_join": skew_asof_join,
 }
 
 
 def install() -> None:
-    """Attach `skew_profile`, `skew_groupby`, `skew_join` and `skew_window` to every DataFrame, classic and Connect.
+    """Attach `skew_profile`, `skew_groupby`, `skew_join` and their kind to every DataFrame, classic and Connect.
 
     All or none; calling it again changes nothing; `uninstall()` undoes it.
 

@@ -272,10 +272,10 @@ CASES = {
         ArgumentError,
         "(?i)order",
     ),
-    "rank in a frame": (
-        lambda df: skewkit.skew_window(df, "k", "v").rowsBetween(-2, 2).select(rn=F.rank()),
+    "values of two orders in a frame": (
+        lambda df: skewkit.skew_window(df, "k", ["v", "k"]).rangeBetween(-2, 2).select(n=F.sum("v")),
         ArgumentError,
-        "(?i)frame",
+        "(?i)range",
     ),
     "unknown window argument": (
         lambda df: skewkit.skew_window(df, "k", "v").select(x=F.sum("vv")),

@@ -65,4 +65,4 @@ def test_install_refuses_a_taken_name_and_attaches_nothing(monkeypatch):
     with pytest.raises(AttachError, match="skew_join"):
         skewkit.install()
     assert not hasattr(DataFrame, "skew_groupby")
-    assert set(attach.METHODS) == {"skew_profile", "skew_groupby", "skew_join", "skew_window"}
+    assert set(attach.METHODS) == {"skew_profile", "skew_groupby", "skew_join", "skew_window", "skew_asof_join"}

@@ -2,49 +2,46 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from datetime import timedelta
+from functools import partial
 from typing import Any
 
-from pyspark.errors import AnalysisException
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import Column, DataFrame, WindowSpec
 from pyspark.sql import functions as F
 
 from skewkit.api.arguments import (
-    analysed,
     check_batch,
     check_frame,
     check_partitions,
     check_strategy,
-    first_line,
     given_profile,
     settings_of,
 )
-from skewkit.api.window.window_decision import Windowing
+from skewkit.api.window.window_decision import Asked, WindowDecision
 from skewkit.errors import ArgumentError, ArgumentTypeError, UnsupportedError
 from skewkit.plan.choice import Choice
 from skewkit.plan.profile.key_profile import KeyProfile
 from skewkit.plan.profile.rehash import rehashed
-from skewkit.plan.window.split_forms import LIMITED
-from skewkit.plan.window.window_frame import make_frame
+from skewkit.plan.window.window_frame import Frame, make_frame
+from skewkit.spark.expressions.columns import read_over
 from skewkit.spark.expressions.keys import Names, find_keys
 from skewkit.spark.session.compat import is_column
+from skewkit.spark.session.jobs import Used, counted
 from skewkit.spark.session.remembered import remember
-from skewkit.spark.window.ordering import find_order
-from skewkit.spark.window.windowing import native, split
+from skewkit.spark.window.ordering import as_numbers, find_order
+from skewkit.spark.window.sessions import session_expression, session_gap
+from skewkit.spark.window.window_calls import Expression
 
 STRATEGIES = ("auto", "native", "split")
 ColumnsLike = str | Column | Sequence[str | Column]
-_FIRST_ROWS = (
-    "where only the first rows of each key are kept afterwards, as by rn <= 3, plain Spark keeps no more of them "
-    "before its shuffle, and a hot key costs little: strategy='native' there"
-)
 _MOST_PARTITIONS = 1 << 14
 
 
 def skew_window(
     df: DataFrame,
-    partition_by: ColumnsLike,
+    partition_by: ColumnsLike | WindowSpec,
     order_by: ColumnsLike | None = None,
     *,
     strategy: str = "auto",
@@ -65,7 +62,8 @@ def skew_window(
     Args:
         df: the frame, classic or Connect.
         partition_by: name, Column or list of them, as in `Window.partitionBy`; an empty list where all rows are one
-            partition, which plain Spark computes in a single task.
+            partition, which plain Spark computes in a single task. Or a `WindowSpec`, such as
+            `Window.partitionBy("k").orderBy("t")`, and then nothing else.
         order_by: name, Column (`F.desc("t")`) or list of them, as in `Window.orderBy`; None where there is no order.
         strategy: `auto`, `native` (plain Spark) or `split`.
         partitions: number of partitions n; the session's shuffle partitions if None. Where there are more than 200 and
@@ -90,6 +88,7 @@ def skew_window(
     check_batch(df, "skew_window")
     settings = settings_of(df)
     check_strategy(strategy, STRATEGIES)
+    partition_by, order_by, frame = _as_spec(partition_by, order_by)
     n = min(check_partitions(df, partitions, *([df] if strategy == "auto" else ())), _MOST_PARTITIONS)
     keys = find_keys(df, _listed(partition_by) or [F.lit(0).alias("nothing")], what="partition")
     by = find_order(df, _listed(order_by) if order_by is not None else [])
@@ -99,17 +98,18 @@ def skew_window(
     if not keys.native_because:
         known = given_profile(profile, None, keys)
         known = rehashed(known, keys.types) if known else None
-    return SkewWindow(Windowing(df, keys, by, strategy, n, settings, known))
+    return SkewWindow(Asked(df, keys, by, strategy, n, settings, known, frame))
 
 
 class SkewWindow:
     """What `skew_window` returns: a window with an optional frame, and `select`."""
 
-    def __init__(self, windowing: Windowing) -> None:
-        self._windowing = windowing
+    def __init__(self, asked: Asked) -> None:
+        self._asked = asked
 
     def __repr__(self) -> str:
-        return f"SkewWindow({self._windowing.title!r}, strategy={self._windowing.strategy!r})"
+        asked = self._asked
+        return f"SkewWindow({asked.title}; {asked.partitions} partitions, strategy {asked.strategy!r})"
 
     def rowsBetween(self, start: int, end: int) -> SkewWindow:
         """Return the window with a frame of rows, as `Window.rowsBetween`.
@@ -118,26 +118,32 @@ class SkewWindow:
             ArgumentTypeError: a bound is no whole number.
             ArgumentError: the frame ends before it starts.
         """
-        return SkewWindow(replace(self._windowing, frame=make_frame("rows", start, end)))
+        return SkewWindow(replace(self._asked, frame=make_frame("rows", start, end)))
 
-    def rangeBetween(self, start: int, end: int) -> SkewWindow:
+    def rangeBetween(self, start: int | timedelta, end: int | timedelta) -> SkewWindow:
         """Return the window with a frame of order values, as `Window.rangeBetween`.
 
+        Along a time the bounds are durations, along a date durations of whole days, or numbers of days:
+        `rangeBetween(timedelta(days=-7), 0)`. A day of a duration has 24 hours, whatever clocks do.
+
         Raises:
-            ArgumentTypeError: a bound is no whole number.
+            ArgumentTypeError: a bound is no whole number, or no duration along a time, or one along something else.
             ArgumentError: the frame ends before it starts.
         """
-        return SkewWindow(replace(self._windowing, frame=make_frame("range", start, end)))
+        by, bounds = as_numbers(self._asked.by, start, end, what="rangeBetween")
+        return SkewWindow(replace(self._asked, by=by, frame=make_frame("range", *bounds)))
 
     def select(self, /, *unnamed: Column, **functions: Column) -> DataFrame:
         """Return the frame with one more column per function, computed over the window.
 
         * Columns, names and types are those of `df.withColumns({name: function.over(window), ...})`: a name that the
           frame has takes the place of that column, which the functions still see.
-        * `row_number`, `rank`, `dense_rank`, `percent_rank`, `cume_dist`, `ntile`, `lag`, `lead`, `first`, `last`,
-          `nth_value`, `sum`, `count`, `avg`, `min`, `max`, `stddev`, `variance` and their population forms are put
-          together from blocks. Any other function, or one under a frame that blocks cannot be corrected for, sends
-          the whole call the native way, and `explain` names it.
+        * A column may be an expression of several functions, such as `diff=F.col("v") - F.lag("v")`. All functions
+          of a call share one shuffle.
+        * Under a frame, functions that Spark computes over a frame of their own (`row_number`, `rank`, `lag` and their
+          kind) do so. A function with `.over(w)`, where w has the same keys and order, has the frame of w.
+        * Functions of `skewkit.plan.window.split_forms` are put together from blocks. Any other function, or one under
+          a frame that blocks cannot be corrected for, sends the whole call the native way, and `explain` names it.
 
         Args:
             *unnamed: none; every function has a name.
@@ -149,51 +155,47 @@ class SkewWindow:
             ColumnNotFoundError: a function names a column that is not in the frame.
         """
         self._check(unnamed, functions)
-        known = {name.lower() for name in self._windowing.df.columns}
-        if known.isdisjoint(name.lower() for name in functions):
-            return remember(*self._selected(functions))
-        names = Names(self._windowing.df)
-        apart = {name: names(f"column{i}") for i, name in enumerate(functions)}
-        frame, choice = self._selected({apart[name]: function for name, function in functions.items()})
+        return self._added({name: partial(self._asked.expression, column=given) for name, given in functions.items()})
+
+    def sessions(self, gap: float | timedelta, name: str = "session") -> DataFrame:
+        """Return the frame with the number of each row's session: 1, 2 and so on along the order, in every partition.
+
+        A session ends where the next row is more than `gap` away. It is what a `lag`, a flag and a running sum make, in
+        one pass. Rows without a time are in no session.
+
+        Args:
+            gap: a number, or a `timedelta` along a date or a timestamp.
+            name: name of the new column.
+
+        Raises:
+            ArgumentError: the window has not one ascending order column of numbers or times, or the gap is negative.
+            ArgumentTypeError: the gap is no number, or along a time no `timedelta`.
+
+        >>> df = spark.createDataFrame([("a", 1), ("a", 3), ("a", 50)], "user string, t int")
+        >>> [row.session for row in skew_window(df, "user", "t").sessions(30).sort("t").collect()]
+        [1, 1, 2]
+        """
+        by, found = self._asked.by, session_gap(self._asked.by, gap)
+        return self._added({name: lambda shown: session_expression(shown, by, found)})
+
+    def _added(self, columns: dict[str, Callable[[str], Expression]]) -> DataFrame:
+        """Return the frame with more columns; a name that it has takes the place of that column."""
+        known = {name.lower() for name in self._asked.df.columns}
+        if known.isdisjoint(name.lower() for name in columns):
+            return remember(*self._made(columns))
+        names = Names(self._asked.df)
+        apart = {name: names(f"column{i}") for i, name in enumerate(columns)}
+        frame, choice, used = self._made({apart[name]: make for name, make in columns.items()})
         for name, helper in apart.items():
             choice = replace(choice, reason=choice.reason.replace(helper, name))
         frame = frame.withColumns({name: F.col(helper) for name, helper in apart.items()}).drop(*apart.values())
-        return remember(frame, choice)
+        return remember(frame, choice, used)
 
-    def _selected(self, functions: dict[str, Column]) -> tuple[DataFrame, Choice]:
-        """Return the frame with functions under names that it has not, and how they are computed."""
-        window = self._windowing
-        try:
-            plain = analysed(lambda: native(window.df, window.keys, window.by, functions, window.frame))
-        except AnalysisException as error:
-            said = str(error).splitlines()[0]
-            raise ArgumentError(f"Spark refuses these functions over {window.title}: {said}") from error
-        if window.strategy == "native":
-            return plain, window.choice("native", "asked for")
-        if window.keys.native_because:
-            return plain, window.choice("native", window.keys.native_because)
-        read = window.splits(functions)
-        if isinstance(read, str):
-            return plain, window.choice("native", read)
-        again = window.seen.stability()
-        if not again.deterministic:
-            why = f"blocks read the frame more than once, and it {again.reason}: cache() it to have it cut"
-            return plain, window.choice("native", why)
-        moving = window.seen.stability(window.by.columns, rerun=True).reason
-        moving = moving or window.seen.drawn_per_place([*window.keys.columns, *window.by.columns, *functions.values()])
-        if moving is not None:
-            why = f"rows may be in other blocks when a task runs again, as the order or a function {moving}"
-            return plain, window.choice("native", why)
-        choice, plan = window.decide()
-        if plan is None:
-            return plain, choice
-        try:
-            frame = split(window.df, window.keys, window.by, plan, read, window.frame, plain.schema)
-        except AnalysisException as error:
-            return plain, window.choice("native", f"Spark does not take the split form: {first_line(error)}")
-        if all(function.call.name.lower() in LIMITED for function, _ in read):
-            choice = replace(choice, notes=(*choice.notes, _FIRST_ROWS))
-        return frame, choice
+    def _made(self, columns: dict[str, Callable[[str], Expression]]) -> tuple[DataFrame, Choice, Used]:
+        """Return the frame with columns that it has not, how they are computed, and what it took to decide."""
+        with counted() as used:
+            frame, choice = WindowDecision(self._asked, tuple(make(name) for name, make in columns.items())).made()
+        return frame, choice, used
 
     def _check(self, unnamed: Sequence[Any], functions: dict[str, Column]) -> None:
         if unnamed:
@@ -211,6 +213,19 @@ class SkewWindow:
             if name.lower() in known:
                 raise ArgumentError(f"select() got two functions of the name {name!r} but for its case; rename one")
             known.add(name.lower())
+
+
+def _as_spec(partition_by: Any, order_by: Any) -> tuple[Any, Any, Frame | None]:
+    """Return the keys, the order and the frame of a `WindowSpec`; what is none comes back as it is."""
+    if type(partition_by).__name__ != "WindowSpec":
+        return partition_by, order_by, None
+    over = read_over(F.row_number().over(partition_by))
+    if over is None or order_by is not None:
+        why = (
+            "Spark 3.5 does not show what it holds" if over is None else "it has its own order, and order_by was given"
+        )
+        raise ArgumentError(f"skew_window got a WindowSpec, and {why}; write skew_window(df, 'k', 't')")
+    return list(over.partition), list(over.order), make_frame(*over.frame) if over.frame else None
 
 
 def _listed(columns: Any) -> list[Any]:

@@ -1,38 +1,53 @@
-"""One window of `skew_window`: how each function splits over its blocks, and whether cutting its partitions pays."""
+"""One call of `select`: what was asked, how each function splits over blocks, the evidence, the plan, and why."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
 
+from pyspark.errors import AnalysisException
 from pyspark.sql import Column, DataFrame
 
-from skewkit.api.arguments import measured, stale_note
+from skewkit.api.arguments import analysed, first_line, stale_note
+from skewkit.errors import ArgumentError
 from skewkit.options import Settings
-from skewkit.plan.choice import Choice, even_reason, hot_reason
-from skewkit.plan.placement.key_plan import key_plan
+from skewkit.plan.choice import Choice, Weighed, cold_reason, hot_reason, small_reason
+from skewkit.plan.cost.terms import Terms
+from skewkit.plan.placement.key_plan import KeyPlan, key_plan
 from skewkit.plan.placement.load import group_load
 from skewkit.plan.profile.heavy_key import key_text
 from skewkit.plan.profile.key_profile import KeyProfile
-from skewkit.plan.window.split_forms import MOST_LISTED, WindowSplit, listed, split_of
+from skewkit.plan.window.reach import Reach, reach_of
+from skewkit.plan.window.session_form import session_split
+from skewkit.plan.window.split_forms import LIMITED, MOST_LISTED, WindowSplit, listed, split_of
 from skewkit.plan.window.window_frame import RUNNING, WHOLE, Frame
-from skewkit.plan.window.window_plan import WindowPlan, spaced
+from skewkit.plan.window.window_plan import Order, WindowPlan, spaced, uniform_plan, window_plan
+from skewkit.plan.window.window_prices import cut_window_stages, native_window_stages
 from skewkit.spark.explained.plan_facts import PlanFacts
-from skewkit.spark.expressions.keys import Keys
-from skewkit.spark.sampling.looks import looked
-from skewkit.spark.sampling.quantiles import cut_along
+from skewkit.spark.expressions.columns import Over
+from skewkit.spark.expressions.keys import Keys, find_keys
+from skewkit.spark.sampling.ask import Answer, Question, ask
 from skewkit.spark.session.compat import places_by_id
-from skewkit.spark.window.ordering import LONGEST, OrderBy, is_text
-from skewkit.spark.window.window_calls import Function, read_function
+from skewkit.spark.session.slots import terms_of
+from skewkit.spark.window.cut_window import native, split
+from skewkit.spark.window.known_cuts import KnownCuts, cut_windows, marked, windowed_by
+from skewkit.spark.window.ordering import LONGEST, OrderBy, find_order, is_text
+from skewkit.spark.window.window_calls import Expression, Function, Leaf, read_expression, read_function
 
 AQE_NOTE = "adaptive execution never splits a window, so it would not help"
+FIRST_ROWS = (
+    "where only the first rows of each key are kept afterwards, as by rn <= 3, plain Spark keeps no more of them "
+    "before its shuffle, and a hot key costs little: strategy='native' there"
+)
+_MOST_INSIDE = 3
+"""Each cut window reads its frame twice, the cut windows inside of it too."""
+Calls = dict[Leaf, tuple[Function, WindowSplit | None]]
 
 
 @dataclass(frozen=True, eq=False)
-class Windowing:
-    """A frame with partition keys and an order, what was asked for, and what is known of the partitions' weights."""
+class Asked:
+    """A frame with partition keys and an order, and what was asked for."""
 
     df: DataFrame
     keys: Keys
@@ -43,11 +58,6 @@ class Windowing:
     profile: KeyProfile | None = None
     frame: Frame | None = None
 
-    @cached_property
-    def seen(self) -> PlanFacts:
-        """The frame as EXPLAIN shows it, asked once."""
-        return PlanFacts(self.df)
-
     @property
     def title(self) -> str:
         """How `explain` and errors name the window."""
@@ -55,80 +65,256 @@ class Windowing:
         frame = f", {self.frame}" if self.frame is not None else ""
         return f"window partitioned by {', '.join(self.keys.names)}{order}{frame}"
 
-    def choice(self, strategy: str, reason: str, profile: KeyProfile | None = None) -> Choice:
-        """Return how the window is computed, for `explain`."""
-        return Choice(f"{self.title}, {self.partitions} partitions", strategy, reason, profile, kind="window")
+    def expression(self, name: str, column: Column) -> Expression:
+        """Return a result column with the window functions in it."""
+        return read_expression(name, column, self.frame, self._is_this)
 
-    def splits(self, functions: dict[str, Column]) -> list[tuple[Function, WindowSplit | None]] | str:
-        """Return every function with how it splits, or the reason why the call is native."""
-        frame = self.frame or (RUNNING if self.by.columns else WHOLE)
-        if self.by.columns and not self.by.cuttable:
-            return f"partitions cannot be cut along {self.by.orders[0].name} of type {self.by.orders[0].type}"
-        if not self.by.columns and not frame.whole:
-            return "without an order the rows of a frame are any rows"
-        bordered = frame.kind == "rows" and any(frame.reach)
-        if bordered and not places_by_id():
-            return f"the frame {frame} needs rows of other blocks, and those need Spark 4.1 or later"
-        found: list[tuple[Function, WindowSplit | None]] = []
-        for name, column in functions.items():
-            function = read_function(self.df, name, column)
-            if isinstance(function, str):
-                return function
-            if frame.finite:
-                found.append((function, None))
-                continue
-            how = split_of(function.call, frame, ordered=bool(self.by.columns))
-            if isinstance(how, str):
-                return how
-            if self._too_long([carried.near for carried in how.carried], function.arguments):
-                return f"{name} would send too many rows between {self.partitions} blocks"
-            found.append((function, how))
-        handed = [*self.by.columns, *(each for function, _ in found for each in function.arguments)]
-        if bordered and self._too_long(frame.reach, handed):
-            return f"the frame {frame} would send too many rows between {self.partitions} blocks"
+    def _is_this(self, over: Over) -> bool:
+        """Return whether a window has these partition keys and this order."""
+        partition = find_keys(self.df, over.partition, what="partition").names if over.partition else ("nothing",)
+        order = find_order(self.df, over.order).orders
+        mine = [(o.name, o.descending, o.nulls_first) for o in self.by.orders]
+        return sorted(partition) == sorted(self.keys.names) and mine == [
+            (o.name, o.descending, o.nulls_first) for o in order
+        ]
+
+
+@dataclass(frozen=True, eq=False)
+class WindowDecision:
+    """What was asked of one window, the evidence, and what comes of it; each is worked out once, when it is needed."""
+
+    asked: Asked
+    expressions: tuple[Expression, ...]
+
+    @cached_property
+    def plain(self) -> DataFrame:
+        """The frame that plain Spark makes.
+
+        Raises:
+            ArgumentError: Spark refuses a function over this window.
+        """
+        asked = self.asked
+        try:
+            return analysed(lambda: native(asked.df, asked.keys, asked.by, self.expressions))
+        except AnalysisException as error:
+            raise ArgumentError(f"Spark refuses these functions over {asked.title}: {first_line(error)}") from error
+
+    @cached_property
+    def facts(self) -> PlanFacts:
+        """The frame as EXPLAIN shows it."""
+        return PlanFacts(self.asked.df)
+
+    @cached_property
+    def reach(self) -> Reach | str:
+        """How far the frames reach past a block, or why blocks cannot serve them all."""
+        return reach_of(leaf.frame for each in self.expressions for leaf in each.leaves)
+
+    @cached_property
+    def calls(self) -> Calls | str:
+        """Every function with how it splits (None: right as it is, with the rows around), or why the call is native."""
+        by, reach, partitions = self.asked.by, self.reach, self.asked.partitions
+        if by.columns and not by.cuttable:
+            return f"partitions cannot be cut along {by.orders[0].name} of type {by.orders[0].type}"
+        if isinstance(reach, str):
+            return reach
+        if reach.rows and not places_by_id():
+            return f"the frame {reach.only or 'of rows'} needs rows of other blocks, and those need Spark 4.1 or later"
+        found: Calls = {}
+        for each in self.expressions:
+            for leaf in each.leaves:
+                function = read_function(self.asked.df, each.name, leaf)
+                how = function if isinstance(function, str) else self._split(function)
+                if isinstance(function, str) or isinstance(how, str):
+                    return str(how)
+                if how and self._too_long([carried.near for carried in how.carried], function.arguments):
+                    return f"{each.name} would send too many rows between {partitions} blocks"
+                found[leaf] = function, how
+        handed = [*by.columns, *(each for function, _ in found.values() for each in function.arguments)]
+        if reach.rows and self._too_long(reach.rows, handed):
+            return f"the frame {reach.only or 'of rows'} would send too many rows between {partitions} blocks"
         return found
+
+    def _split(self, function: Function) -> WindowSplit | str | None:
+        ordered = bool(self.asked.by.columns)
+        frame = function.leaf.frame or (RUNNING if ordered else WHOLE)
+        if not ordered and not frame.whole:
+            return "without an order the rows of a frame are any rows"
+        if function.leaf.gap is not None:
+            return session_split(function.leaf.gap)
+        return None if frame.finite else split_of(function.call, frame, ordered=ordered)
 
     def _too_long(self, near: Sequence[int], columns: Sequence[Column]) -> bool:
         """Return whether lists of so many rows of these columns are too long to hand from block to block."""
         if not any(near):
             return False
-        width = PlanFacts(self.df.select(*columns)).row_bytes if columns else 0.0
-        return listed(near, self.partitions, width) > MOST_LISTED
+        width = PlanFacts(self.asked.df.select(*columns)).row_bytes if columns else 0.0
+        return listed(near, self.asked.partitions, width) > MOST_LISTED
 
-    def decide(self) -> tuple[Choice, WindowPlan | None]:
-        """Profile if need be, plan, and say whether the plan pays; without a plan the call is native."""
-        known, n = self.profile, self.partitions
-        if known is None:
-            known = looked(self.seen, self.keys, n, self.settings)
-        if known is None:
-            known = measured([(self.seen, self.keys)], n, self.settings)[0].profile
-        keys = key_plan(group_load(known), n, "wrap")
-        cold = even_reason(keys, known, self.settings) if self.strategy == "auto" else None
-        if cold is not None:
-            return self.choice("native", cold, known), None
-        if not any(len(h.parts) > 1 for h in keys.heavy):
-            return self.choice("native", "no partition is so hot that it had to be cut", known), None
-        plan, sampled = cut_along(self.seen, self.keys, self.by, keys, self.settings, profiled=self.profile is None)
-        if plan.blocks and self.frame is not None and self.frame.kind == "range" and any(self.frame.reach):
-            plan = spaced(plan, sampled, self.frame)
+    @cached_property
+    def native_because(self) -> str | None:
+        """Why the call is native whatever the keys' loads are, or None."""
+        asked = self.asked
+        if asked.strategy == "native":
+            return "asked for"
+        if asked.keys.native_because:
+            return asked.keys.native_because
+        if self.small_because is not None:
+            return self.small_because
+        if isinstance(self.calls, str):
+            return self.calls
+        again = self.facts.stability()
+        numbered = (again.reason or "").startswith("holds positions") and self.facts.positioned
+        if not again.deterministic and not numbered:  # positions of what is stored are the same again
+            return f"blocks read the frame more than once, and it {again.reason}: cache() it to have it cut"
+        functions = [leaf.column for leaf in self.calls]
+        if len(self.inside) >= _MOST_INSIDE:
+            return f"the frame holds {len(self.inside)} cut windows, and another one would read them twice: cache() it"
+        moving = self.facts.stability(asked.by.columns, rerun=True).reason
+        moving = moving or self.facts.drawn_per_place([*asked.keys.columns, *asked.by.columns, *functions])
+        if moving is not None:
+            return f"rows may be in other blocks when a task runs again, as the order or a function {moving}"
+        return None
+
+    @cached_property
+    def terms(self) -> Terms:
+        """What the decision weighs: slots, margin, memory."""
+        return terms_of(self.asked.df.sparkSession, self.asked.settings, self.asked.partitions)
+
+    @cached_property
+    def small_because(self) -> str | None:
+        """Why `auto` is native before anything is asked of the keys, or None."""
+        asked, terms, rows = self.asked, self.terms, self.facts.rows
+        if asked.strategy != "auto":
+            return None
+        if self.windowed:
+            return "a window before has put the rows of each key together, in order, so this one shuffles nothing"
+        if asked.profile is not None or self.known is not None or terms.margin < 0:
+            return None
+        if rows is None:
+            return "nobody knows how many rows the frame has, so nothing can be weighed; give a profile to have it cut"
+        stages = native_window_stages(rows, self.facts.row_bytes, 1.0)
+        return None if terms.worth_asking(stages, self.asking) else small_reason(terms, stages)
+
+    @property
+    def asking(self) -> float:
+        """Seconds that the query for the keys is expected to take."""
+        facts = self.facts
+        return self.terms.asking(facts.rows or 0.0, shuffles=facts.shuffles, simple=facts.simple)
+
+    @cached_property
+    def weighed(self) -> Weighed:
+        """What plain Spark takes, and what the plan takes."""
+        rows, width, keys = self.profile.rows, self.facts.row_bytes, self.keys
+        native = native_window_stages(rows, width, keys.native_straggler / keys.partitions)
+        deciding = 0.0 if self.asked.profile is not None or self.known is not None else self.asking
+        return Weighed(self.terms, native, cut_window_stages(keys, rows, width), deciding)
+
+    @cached_property
+    def windowed(self) -> bool:
+        """Whether the frame ends with a window by some of these keys, after which another one shuffles nothing."""
+        by = windowed_by(self.facts.physical)
+        return by is not None and by <= {name.lower() for name in self.asked.keys.bare}
+
+    @cached_property
+    def inside(self) -> list[KnownCuts | None]:
+        """The cut windows inside of the frame."""
+        return cut_windows(self.facts.physical)
+
+    @cached_property
+    def known(self) -> KnownCuts | None:
+        """The latest cut window inside of the frame, if it is of the same keys: its profile holds here, too."""
+        latest = self.inside[-1] if self.inside else None
+        return latest if latest is not None and latest.is_of(self.asked.keys, self.asked.partitions) else None
+
+    @cached_property
+    def answer(self) -> Answer:
+        """What one query says of the keys, and of the order where there is one."""
+        asked = self.asked
+        order = asked.by if asked.by.columns else None
+        why = f"skew_window on {', '.join(asked.keys.names)}"
+        return ask([Question(self.facts, asked.keys, order=order)], asked.partitions, asked.settings, why=why)[0]
+
+    @property
+    def profile(self) -> KeyProfile:
+        """The profile that was given, that of a window inside of the frame, or that of the answer."""
+        known = self.known.profile if self.known is not None else None
+        return self.asked.profile or known or self.answer.profile
+
+    @cached_property
+    def keys(self) -> KeyPlan:
+        """Where the keys go, and which are spread."""
+        return key_plan(group_load(self.profile), self.asked.partitions, "wrap")
+
+    @cached_property
+    def cold_because(self) -> str | None:
+        """Why it does not pay to cut any partition, or None."""
+        cold = cold_reason(self.keys, self.weighed) if self.asked.strategy == "auto" else None
+        if cold is None and not any(len(h.parts) > 1 for h in self.keys.heavy):
+            return "no partition is so hot that it had to be cut"
+        return cold
+
+    @property
+    def orders(self) -> tuple[Order, ...]:
+        """The order columns that partitions can be cut along."""
+        return self.asked.by.orders[: self.asked.by.cuttable]
+
+    @cached_property
+    def plan(self) -> WindowPlan | str:
+        """Where hot partitions are cut, along a sample of the order, or why there is nowhere to cut them."""
+        asked = self.asked
+        if self.known is not None and self.known.plan.orders == self.orders and self.reach == Reach():
+            return self.known.plan
+        if asked.by.columns:
+            sampled = self.answer.cuts([heavy.hash for heavy in self.keys.heavy])
+            plan = window_plan(self.keys, self.orders, sampled)
+        else:
+            sampled, plan = {}, uniform_plan(self.keys)
+        if plan.blocks and isinstance(self.reach, Reach) and self.reach.frame is not None:
+            plan = spaced(plan, sampled, self.reach.frame)
             if not plan.blocks:
-                reason = f"the frame {self.frame} reaches over most of a hot partition, so blocks would hold it all"
-                return self.choice("native", reason, known), None
-        if not plan.blocks:
-            reason = "no row of a hot partition was found"
-            if any(sampled.values()):
-                reason = "the hot partitions have one value of the order, so there is nowhere to cut them"
-                if any(is_text(order.type) for order in self.by.orders):
-                    reason += f" (of long values the first {LONGEST:,} characters or bytes count)"
-            if not self.by.orders:
-                reason = "what is to be cut off the hot partitions is too small"
-            return self.choice("native", reason, known), None
-        blocks = [f"{key_text(h.key)} into {last - first + 1} blocks" for h, first, last in _cut_keys(plan)]
+                return f"the frame {self.reach.frame} reaches over most of a hot partition, so blocks would hold it all"
+        if plan.blocks:
+            return plan
+        if not asked.by.orders:
+            return "what is to be cut off the hot partitions is too small"
+        if not any(len(h.parts) > 1 and sampled.get(i) for i, h in enumerate(self.keys.heavy)):
+            return "no row of a hot partition was found"
+        texts = any(is_text(order.type) for order in asked.by.orders)
+        long = f" (of long values the first {LONGEST:,} characters or bytes count)" if texts else ""
+        return f"the hot partitions have one value of the order, so there is nowhere to cut them{long}"
+
+    def made(self) -> tuple[DataFrame, Choice]:
+        """Return the frame, and how it is computed."""
+        plain = self.plain
+        if self.native_because is not None or isinstance(self.calls, str) or isinstance(self.reach, str):
+            return plain, self._choice("native", str(self.native_because))
+        if self.cold_because is not None:
+            return plain, self._choice("native", self.cold_because, self.profile)
+        plan, asked = self.plan, self.asked
+        if isinstance(plan, str):
+            return plain, self._choice("native", plan, self.profile)
+        prefix = marked(KnownCuts(asked.keys, asked.partitions, self.profile, plan))
+        try:
+            frame = split(asked.df, asked.keys, asked.by, plan, self.expressions, self.calls, self.reach, prefix)
+        except AnalysisException as error:
+            return plain, self._choice("native", f"Spark does not take the split form: {first_line(error)}")
+        choice = self._choice("split", hot_reason(self.keys, self.weighed), self.profile)
+        return frame, replace(choice, plan=self.keys, notes=self._notes(plan, self.calls))
+
+    def _notes(self, plan: WindowPlan, calls: Calls) -> tuple[str, ...]:
+        blocks = [f"{key_text(plan.keys.heavy[i].key)} into {b - a + 1} blocks" for i, (a, b) in plan.spans.items()]
         along = ", ".join(map(str, plan.orders[: plan.depth]))
-        notes = (f"hot partitions are cut along {along}: {', '.join(blocks[:8])}", AQE_NOTE)
-        choice = self.choice("split", hot_reason(keys), known)
-        return replace(choice, plan=keys, notes=(*notes, *stale_note(known, n))), plan
+        notes = [f"hot partitions are cut along {along}: {', '.join(blocks[:8])}", AQE_NOTE]
+        notes += stale_note(self.profile, self.asked.partitions)
+        if self.known is not None and self.asked.profile is None:
+            notes.append("keys and cuts are those of the window before")
+        elif self.asked.profile is None:
+            notes += self.answer.notes
+        if all(function.call.name.lower() in LIMITED for function, _ in calls.values()):
+            notes.append(FIRST_ROWS)
+        return tuple(notes)
 
-
-def _cut_keys(plan: WindowPlan) -> list[tuple[Any, int, int]]:
-    return [(plan.keys.heavy[i], first, last) for i, (first, last) in plan.spans.items()]
+    def _choice(self, strategy: str, reason: str, profile: KeyProfile | None = None) -> Choice:
+        return Choice(
+            f"{self.asked.title}, {self.asked.partitions} partitions", strategy, reason, profile, kind="window"
+        )

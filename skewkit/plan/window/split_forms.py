@@ -3,8 +3,9 @@
 A hot partition is cut into blocks, consecutive ranges of its order. Every block is computed locally, and what the
 blocks before it (or after it) hold is carried in. Everything here is SQL text with places to fill:
 
-* `{x}` the arguments, `{x1}` the second one, `{order}` the order columns;
+* `{x}` the arguments, `{x0}` the first one, `{x1}` the second one, `{order}` the order columns;
 * in a total, `{rn}` and `{size}`: a row's number in its block and the block's rows, where the total is `ordered`;
+* `{prior}`: a window function over the block that has to be there before;
 * in a carry `{t}`: the totals of the other blocks, in order; in a fold `{c}`: what the carry made of them;
 * in a finish `{l0}`, `{l1}` ...: the locals, `{c0}`, `{c1}` ...: the carried, null where no other block holds
   anything, `{hot}`: whether the row's partition was cut.
@@ -26,18 +27,24 @@ _ENTRY = 32.0
 
 @dataclass(frozen=True)
 class Local:
-    """A window function over a block; `frame` is `frame` (the caller's), `whole`, `peers` or `own` (its own)."""
+    """A window function over a block, and which rows of the block it sees.
+
+    `frame` is `frame` (the caller's), `whole`, `peers` (all up to those equal in the order), `rows` (all up to this
+    row) or `own` (the function's own). `prior` is a window function, of its own frame, that `sql` reads as `{prior}`.
+    """
 
     sql: str
     frame: str = "own"
+    prior: Local | None = None
 
 
 @dataclass(frozen=True)
 class Carried:
     """A total per block, and what comes of the totals of the blocks `before`, `after`, `all`, or of its `own`.
 
-    `prior` is a window function over the whole block that the total needs as `{prior}`; `near` limits the other
-    blocks to the nearest so many, whose lists hold so many values.
+    * `prior` is a window function that the total needs as `{prior}`.
+    * `near` says that a total is a list of so many rows at most; what is carried is the list of so many nearest rows.
+    * `among` limits the rows that `{rn}` and `{size}` count to those where it is not null.
     """
 
     total: str
@@ -45,8 +52,9 @@ class Carried:
     side: str
     fold: str = "{c}"
     ordered: bool = False
-    prior: str | None = None
+    prior: Local | None = None
     near: int = 0
+    among: str | None = None
 
 
 @dataclass(frozen=True)
@@ -75,6 +83,12 @@ ALIASES = {
     "variance": "var_samp",
     "first_value": "first",
     "last_value": "last",
+    "any_value": "first",
+    "bool_or": "max",
+    "some": "max",
+    "any": "max",
+    "bool_and": "min",
+    "every": "min",
 }
 LIMITED = ("row_number", "rank", "dense_rank")
 """What plain Spark cuts before the shuffle where a filter keeps the first rows of each partition only."""
@@ -87,9 +101,12 @@ MOMENTS = {
     "var_samp": "if({n} > 1, {q} / ({n} - 1), null)",
     "var_pop": "if({n} > 0, {q} / {n}, null)",
 }
-FUNCTIONS = (*RANKING, *SHIFTS, *VALUES, *MOMENTS, "count", "sum", "avg", "min", "max")
+EXTREMES = ("max_by", "min_by")
+FUNCTIONS = (*RANKING, *SHIFTS, *VALUES, *MOMENTS, *EXTREMES, "count", "count_if", "sum", "avg", "min", "max")
 _NUMBERS = ("tinyint", "smallint", "int", "bigint", "float", "double")
 _DECIMAL = re.compile(r"decimal\((\d+),(-?\d+)\)")
+_SMALL = f"{2.0**-600!r}D"
+"""The square of any finite double times this is finite, and dividing by it twice is exact."""
 _WIDEST_DECIMAL = 27
 """Sums of wider decimals may overflow in a part and not in the whole."""
 
@@ -139,18 +156,21 @@ def split_of(call: WindowCall, frame: Frame, *, ordered: bool = True) -> WindowS
         return f"{name} of {type_} has its own precision and overflow"
     if name in MOMENTS:
         return _moment(name, frame)
+    if name in EXTREMES:
+        return _extreme(name, frame) if ordered else f"{name} has no order to go by"
     return _aggregate(name, type_, frame)
 
 
 def listed(near: Iterable[int], blocks: int, width: float) -> float:
     """Return how many bytes the blocks of a partition hand to one another, at most.
 
-    `near` are the numbers of rows of either side that a block gets, `width` the bytes of what it gets of a row.
+    `near` are the numbers of rows of either side that a block gets, `width` the bytes of what it gets of a row. Every
+    block sends a list and gets one.
 
     >>> listed([2], blocks=4, width=100.0)
     1600.0
     """
-    return sum(blocks * min(blocks, rows) * rows for rows in near) * max(_ENTRY, width)
+    return 2 * blocks * sum(near) * max(_ENTRY, width)
 
 
 def _ranking(name: str, buckets: int) -> WindowSplit:
@@ -175,38 +195,46 @@ def _ranking(name: str, buckets: int) -> WindowSplit:
     return WindowSplit((Local("row_number()"), whole), (before, every), finish)
 
 
-def _shift(name: str, call: WindowCall) -> WindowSplit | str:
-    """Near the border of a block the value comes from the list of the neighbours' values."""
-    if call.ignore_nulls:
-        return f"{name} that ignores nulls may look past any number of blocks"
+def _shift(name: str, call: WindowCall) -> WindowSplit:
+    """Near the border of a block the value comes from the list of the neighbours' values.
+
+    Where nulls are ignored, rows with a null are not counted, and the lists have none of them.
+    """
     k = call.offset if name == "lag" else -call.offset
     default = "null"
     if len(call.types) > 1:  # Spark makes it one of the column's type
         default = "{x1}" if call.types[0] == call.types[1] else f"cast({{x1}} as {call.types[0]})"
-    local = Local(f"{name}({{x}}, {call.offset}, {default})")
+    local = Local(f"{name}({{x}}, {call.offset}, {default}){' IGNORE NULLS' if call.ignore_nulls else ''}")
     if k == 0:
         return WindowSplit((local,), (), "{l0}")
+    among = "{x}" if call.ignore_nulls else None
+    counted = Local("count({x})", "rows") if call.ignore_nulls else Local("row_number()")
+    # How many of the k rows are in the block: `passed` are those up to this row, without it.
+    passed = "({l1} - if({x} is null, 0, 1))" if call.ignore_nulls else "({l1} - 1)"
     if k > 0:
-        # Of the k rows before the block, {l1} - 1 are replaced by rows of the block.
-        carried: tuple[Carried, ...] = (neighbours("before", k),)
-        inside, item = "({l1} - 1)", f"element_at({{c0}}, int({{l1}} - {k + 1}))"
+        carried: tuple[Carried, ...] = (neighbours("before", k, among=among),)
+        # The list ends with the row before the block.
+        inside, item = passed, f"element_at({{c0}}, int({passed}) - {k})"
     else:
         k = -k
-        carried = (neighbours("after", k), Carried("count(1)", "sum({t})", "own"))
+        rows = f"count({among})" if among else "count(1)"
+        carried = (neighbours("after", k, among=among), Carried(rows, "sum({t})", "own"))
         inside, item = "({c1} - {l1})", f"element_at({{c0}}, int({k} - {{c1}} + {{l1}}))"
     border = f"if(coalesce(size({{c0}}), 0) >= {k} - {inside}, {item}.v0, {default})"
     finish = f"if({{hot}} and {inside} < {k}, {border}, {{l0}})"
-    return WindowSplit((local, Local("row_number()")), carried, finish)
+    return WindowSplit((local, counted), carried, finish)
 
 
-def neighbours(side: str, k: int, row: str = "'v0', {x}") -> Carried:
-    """Return the list of the k rows next to a block on one side, in order, as structs of `row`."""
+def neighbours(side: str, k: int, row: str = "'v0', {x}", among: str | None = None) -> Carried:
+    """Return the list of the k rows next to a block on one side, in order, as structs of `row`; of `all`, the first k.
+
+    With `among` only rows are counted and listed where that is not null.
+    """
     edge = f"{{rn}} > {{size}} - {k}" if side == "before" else f"{{rn}} <= {k}"
-    rows = f"collect_list(if({edge}, named_struct('rn', {{rn}}, 'row', named_struct({row})), null))"
+    edge = f"{among} is not null and {edge}" if among else edge
+    rows = f"collect_list(if({edge}, named_struct('rn', int({{rn}}), 'row', named_struct({row})), null))"
     total = f"transform(array_sort({rows}, (a, b) -> a.rn - b.rn), e -> e.row)"
-    rows = "flatten({c})"
-    cut = f"slice({rows}, -least({k}, size({rows})), {k})" if side == "before" else f"slice({rows}, 1, {k})"
-    return Carried(total, "collect_list({t})", side, f"if(size({rows}) > 0, {cut}, null)", ordered=True, near=k)
+    return Carried(total, "", side, "if(size({c}) > 0, {c}, null)", ordered=True, near=k, among=among)
 
 
 def _value(name: str, call: WindowCall, frame: Frame) -> WindowSplit | str:
@@ -218,12 +246,11 @@ def _value(name: str, call: WindowCall, frame: Frame) -> WindowSplit | str:
     inside = not infinite and not call.ignore_nulls
     if inside and frame.holds_current:
         return WindowSplit((local,), (), "{l0}")
-    edge = "{rn} = 1" if name == "first" else "{rn} = {size}"
-    item, prior = "named_struct('v', {x})", None
+    edge, among = "{rn} = 1" if name == "first" else "{rn} = {size}", None
     if call.ignore_nulls:
-        item, prior = "{prior}", f"{name}(if({{x}} is null, null, named_struct('v', {{x}})), true)"
-    total = f"first(if({edge}, {item}, null), true)"
-    carried = Carried(total, f"{name}({{t}}, true)", frame.sides, ordered=True, prior=prior)
+        edge, among = f"{{x}} is not null and {edge}", "{x}"
+    total = f"first(if({edge}, named_struct('v', {{x}}), null), true)"
+    carried = Carried(total, f"{name}({{t}}, true)", frame.sides, ordered=True, among=among)
     if inside:  # The row next to the current one, which may be in another block.
         return WindowSplit((local, Local("count(1)", "frame")), (carried,), "if({l1} > 0, {l0}, {c0}.v)")
     outer = "if({c0} is not null, {c0}.v, {l0})"
@@ -233,24 +260,37 @@ def _value(name: str, call: WindowCall, frame: Frame) -> WindowSplit | str:
 def _nth(call: WindowCall, frame: Frame) -> WindowSplit | str:
     """The n-th row of a frame that starts with the partition is the same for all rows whose frame has n rows."""
     n = call.offset
-    if call.ignore_nulls:
-        return "nth_value that ignores nulls may look past any number of blocks"
     if frame.start is not None:
         return f"nth_value under the frame {frame} counts on in later blocks"
-    rows = neighbours("after", n)
-    first = replace(rows, side="all", fold=f"if(size(flatten({{c}})) >= {n}, element_at(flatten({{c}}), {n}), null)")
-    local, count = Local(f"nth_value({{x}}, {n})", "frame"), Local("count(1)", "frame")
+    among, rows, flag = ("{x}", "count({x})", ", true") if call.ignore_nulls else (None, "count(1)", "")
+    item = f"if(size({{c}}) >= {n}, element_at({{c}}, {n}), null)"
+    first = replace(neighbours("all", n, among=among), fold=item)
+    local, count = Local(f"nth_value({{x}}, {n}{flag})", "frame"), Local(rows, "frame")
     if frame.whole:
         return WindowSplit((local,), (first,), "if({hot}, {c0}.v0, {l0})")
     reached = f"coalesce({{c1}}, 0) + {{l1}} >= {n}"
     finish = f"if({{hot}}, if({reached}, {{c0}}.v0, null), {{l0}})"
-    return WindowSplit((local, count), (first, Carried("count(1)", "sum({t})", "before")), finish)
+    return WindowSplit((local, count), (first, Carried(rows, "sum({t})", "before")), finish)
+
+
+def _extreme(name: str, frame: Frame) -> WindowSplit:
+    """Of rows with the same extreme Spark takes the last of the frame, whatever is null in it."""
+    number, beyond = ("{rn}", ">") if name == "max_by" else ("-{rn}", "<")
+    by = f"if({{x1}} is null, null, named_struct('y', {{x1}}, 'rn', {number}))"
+    total = f"{name}(named_struct('y', {{x1}}, 'v', {{x0}}), {by})"
+    carried = Carried(total, f"{name}({{t}}, {{t}}.y)", frame.sides, ordered=True)
+    locals_ = Local(f"{name}({{x}})", "frame"), Local(f"{name[:3]}({{x1}})", "frame")
+    if frame.whole:
+        return WindowSplit(locals_[:1], (carried,), "if({hot}, {c0}.v, {l0})")
+    beyond = f"{beyond}=" if frame.sides == "after" else beyond
+    finish = f"if({{c0}} is not null and ({{l1}} is null or {{c0}}.y {beyond} {{l1}}), {{c0}}.v, {{l0}})"
+    return WindowSplit(locals_, (carried,), finish)
 
 
 def _aggregate(name: str, type_: str, frame: Frame) -> WindowSplit | str:
-    if name == "count":
+    if name in ("count", "count_if"):
         finish = "if({hot}, {c0}, {l0})" if frame.whole else "coalesce({c0}, 0) + {l0}"
-        return _carried(["count({x})"], ["sum({t})"], frame, finish)
+        return _carried([f"{name}({{x}})"], ["sum({t})"], frame, finish)
     if name in ("min", "max"):
         # Of values that are equal but not the same, such as 0.0 and -0.0, Spark takes the first.
         first, then = ("{l0}", "{c0}") if frame.sides == "after" else ("{c0}", "{l0}")
@@ -301,15 +341,19 @@ def _moment(name: str, frame: Frame) -> WindowSplit:
     Sample Variances", 1979, Equation (2.1).
 
     The mean of values that are all the same is that value, and no sum over a number: a constant has no deviation.
+    Spark's merge of the partials of a group makes NaN of means whose squares overflow, which a window of its own does
+    not. There everything is computed of smaller numbers, whose exponents alone differ.
     """
-    x = "double({x})"
-    mean = f"if(min({x}) = max({x}), min({x}), avg({x}))"
-    # Spark's merge of the partials of a group makes NaN of squares that overflow, which a window of its own does not.
-    overflows = f"isnan(var_pop({x})) and abs({mean}) < double('Infinity')"
-    q = f"if({overflows}, double('Infinity'), var_pop({x}) * count({x}))"
+    x, small = "double({x})", f"(double({{x}}) * {_SMALL})"
+    finite = "between double('-1.7976931348623157E308') and double('1.7976931348623157E308')"
+    mean = f"CASE WHEN min({x}) = max({x}) THEN min({x}) WHEN avg({x}) {finite} THEN avg({x}) "
+    mean += f"ELSE avg({small}) / {_SMALL} END"
+    q = f"CASE WHEN min({x}) = max({x}) AND max({x}) {finite} THEN 0D "
+    q += f"WHEN isnan(var_pop({x})) THEN var_pop({small}) * count({x}) / {_SMALL} / {_SMALL} "
+    q += f"ELSE var_pop({x}) * count({x}) END"
     state = f"named_struct('n', double(count({x})), 'm', {mean}, 'q', {q})"
     merge = (
-        "(a, b) -> named_struct('n', a.n + b.n, 'm', a.m + (b.m - a.m) * b.n / (a.n + b.n), "
+        "(a, b) -> named_struct('n', a.n + b.n, 'm', a.m + (b.m - a.m) * (b.n / (a.n + b.n)), "
         "'q', a.q + b.q + (b.m - a.m) * (b.m - a.m) * a.n * b.n / (a.n + b.n))"
     )
     fold = f"if(size({{c}}) > 0, aggregate(slice({{c}}, 2, size({{c}})), element_at({{c}}, 1), {merge}), null)"

@@ -9,7 +9,16 @@ from typing import Any
 from pyspark.sql import Column
 from pyspark.util import PythonEvalType
 
-from skewkit.spark.expressions.steps import classic_step, connect_step, java_column, java_kind, java_node, same_java
+from skewkit.spark.expressions.steps import (
+    classic_over,
+    classic_step,
+    connect_over,
+    connect_step,
+    java_column,
+    java_kind,
+    java_node,
+    same_java,
+)
 from skewkit.spark.session.compat import VERSION, is_connect
 
 
@@ -128,6 +137,30 @@ def read_sorting(column: Column) -> Sorting | None:
         return _connect_sorting(column) if is_connect(column) else _classic_sorting(column)
     except Exception:
         return None
+
+
+@dataclass(frozen=True)
+class Over:
+    """A function OVER a window: partition and order columns, and the frame's kind (`rows` or `range`) and bounds."""
+
+    function: Column
+    partition: tuple[Column, ...]
+    order: tuple[Column, ...]
+    frame: tuple[str, int, int] | None
+
+
+def read_over(column: Column) -> Over | None:
+    """Return the window that a Column's function stands over, or None where it stands over none."""
+    try:
+        found = connect_over(column._expr) if is_connect(column) else classic_over(java_node(column))
+    except Exception:
+        return None
+    if found is None:
+        return None
+    function, partition, order, frame = found
+    make: Any = type(column)
+    ready = make if is_connect(column) else lambda node: make(java_column(node))
+    return Over(ready(function), tuple(map(ready, partition)), tuple(map(ready, order)), frame)
 
 
 def read_name(column: Column) -> str | None:

@@ -42,6 +42,43 @@ def connect_step(expression: Any) -> Step | None:
     return None
 
 
+Window = tuple[Any, Sequence[Any], Sequence[Any], tuple[str, int, int] | None]
+"""A function, the partition and order columns of its window, and the frame: its kind and bounds, as in PySpark."""
+
+
+def connect_over(expression: Any) -> Window | None:
+    """Return the function and the window of an expression of Connect, or None where it has none."""
+    if type(expression).__name__ != "WindowExpression":
+        return None
+    spec = expression._windowSpec
+    frame = spec._frame and ("rows" if spec._frame._isRowFrame else "range", spec._frame._start, spec._frame._end)
+    return expression._windowFunction, spec._partitionSpec, spec._orderSpec, frame or None
+
+
+def classic_over(node: Any) -> Window | None:
+    """Return the function and the window of a node of a classic Column, or None where it has none."""
+    if java_kind(node) != "Window":
+        return None
+    spec = node.windowSpec()
+    frame = None
+    if spec.frame().isDefined():
+        found = spec.frame().get()
+        kind = "rows" if "$Row$" in found.frameType().toString() else "range"
+        frame = kind, _bound(found.lower()), _bound(found.upper())
+    return node.windowFunction(), _items(spec.partitionColumns()), _items(spec.sortColumns()), frame
+
+
+def _bound(boundary: Any) -> int:
+    text = boundary.toString()
+    if "Unbounded" in text:
+        return -(1 << 63) if "Preceding" in text else (1 << 63) - 1
+    return 0 if "CurrentRow" in text else int(boundary.value().value())
+
+
+def _items(sequence: Any) -> list[Any]:
+    return [sequence.apply(i) for i in range(sequence.size())]
+
+
 def _jvm() -> Any:
     """Return the JVM of classic sessions, which an installation for Connect alone does not have."""
     from pyspark import SparkContext
@@ -85,9 +122,6 @@ def _column_class(jvm: Any) -> Any:
 def classic_step(node: Any, kind: str) -> Step | None:
     """Return the step of a node of a classic Column, or None where it is a leaf or cannot be taken apart."""
 
-    def items(sequence: Any) -> list[Any]:
-        return [sequence.apply(i) for i in range(sequence.size())]
-
     def made(*values: Any) -> Any:
         """Make a node of the same class, at the same place of the user's code."""
         return getattr(_jvm().org.apache.spark.sql.internal, kind)(*values, node.origin())
@@ -105,7 +139,7 @@ def classic_step(node: Any, kind: str) -> Step | None:
         return made(sequence_of(pairs), scala.Option.apply(parts[-1] if len(parts) % 2 else None))
 
     if kind == "UnresolvedFunction":
-        return "call", node.functionName(), bool(node.isDistinct()), items(node.arguments()), call
+        return "call", node.functionName(), bool(node.isDistinct()), _items(node.arguments()), call
     if kind == "Alias" and node.name().size() == 1 and node.metadata().isEmpty():
         name, metadata = node.name(), node.metadata()
         return "alias", name.apply(0), False, [node.child()], lambda part: made(part, name, metadata)
@@ -116,7 +150,7 @@ def classic_step(node: Any, kind: str) -> Step | None:
         parts = [node.child(), node.extraction()]
         return "wrap", "extract", False, parts, made
     if kind == "CaseWhenOtherwise":
-        pairs = [part for pair in items(node.branches()) for part in (pair._1(), pair._2())]
+        pairs = [part for pair in _items(node.branches()) for part in (pair._1(), pair._2())]
         last = [] if node.otherwise().isEmpty() else [node.otherwise().get()]
         return "wrap", "case", False, [*pairs, *last], case
     return None

@@ -31,9 +31,9 @@ _MOST_COMPARED = 16
 class Blocks:
     """A frame placed by a window plan.
 
-    Its helper columns: `partition`; `block`, -1 where the row's key is not cut; under `names("own")`, if `has_copies`,
-    whether a row is in its own block or a copy in another; and `whole0` and so on, after `with_whole_keys`, the key
-    where it is not cut, else null.
+    Its helper columns: `partition`; `block`, -1 where the row's key is not cut; `side`, if `has_copies`, 0 where a row
+    is in its own block, else -1 or 1 for a copy that comes before or after the block; and `whole0` and so on, after
+    `with_whole_keys`, the key where it is not cut, else null.
     """
 
     frame: DataFrame
@@ -54,6 +54,16 @@ class Blocks:
     def block(self) -> Column:
         """Number of the row's block, -1 where its key is not cut."""
         return F.col(self.names("block"))
+
+    @property
+    def side(self) -> Column:
+        """Where a row stands: 0 in its own block, -1 or 1 before or after the block that it is copied to."""
+        return F.col(self.names("side"))
+
+    @property
+    def own(self) -> Column:
+        """Whether a row is in its own block."""
+        return self.side == 0
 
     @property
     def within(self) -> list[Column]:
@@ -208,7 +218,7 @@ def _searched(
 def _with_copies(
     df: DataFrame, columns: Sequence[Column], plan: WindowPlan, names: Names, shifts: tuple[int | None, int | None]
 ) -> DataFrame:
-    """Return the frame with a row's copies in the blocks where it is in some frame, and whether it is its own."""
+    """Return the frame with a row's copies in the blocks where it is in some frame, and on which side of them."""
     low = high = F.col(names("block"))
     number = F.unix_date(columns[0]) if plan.orders[0].type == "date" else columns[0]
     start, end = shifts
@@ -222,11 +232,8 @@ def _with_copies(
     own = F.col(names("block"))
     every = F.when(alone, F.array(own)).otherwise(F.sequence(low, high))
     copied = df.select("*", F.explode(every).alias(names("copy")))
-    return (
-        copied.select("*", (F.col(names("copy")) == own).alias(names("own")))
-        .drop(names("block"))
-        .withColumnRenamed(names("copy"), names("block"))
-    )
+    side = F.signum(own - F.col(names("copy"))).cast("int").alias(names("side"))
+    return copied.select("*", side).drop(names("block")).withColumnRenamed(names("copy"), names("block"))
 
 
 def kept_whole(df: DataFrame) -> DataFrame:

@@ -22,14 +22,16 @@ def bordered(
 ) -> tuple[Blocks, dict[str, str]]:
     """Return the blocks with so many rows before and after each, and the new names of order columns and arguments.
 
-    The rows next to a block come as copies of what the functions need of them, `own` is false for them, and the
+    The rows next to a block come as copies of what the functions need of them, `side` is -1 or 1 for them, and the
     frame's other columns mean nothing there. They are handed to the first row of their partition that turns up, by a
     join that adds no exchange: that row is repeated once for each, and once for itself.
     """
     helper = blocks.names
     columns = list(dict.fromkeys((*order, *arguments)))
     struct = ", ".join(f"'c{i}', {quoted(name)}" for i, name in enumerate(columns))
-    sides = [neighbours(side, k, struct) for side, k in zip(("before", "after"), reach, strict=True) if k]
+    near = {side: k for side, k in zip(("before", "after"), reach, strict=True) if k}
+    at = {"before": "'side', -1, ", "after": "'side', 1, "}
+    sides = [neighbours(side, k, at[side] + struct) for side, k in near.items()]
     lists = [helper(f"list{i}") for i in range(len(sides))]
     of_block = carried(blocks, sides, lists, ties)
     keys = [helper(f"to_key{i}") for i in range(len(blocks.keys.columns))]
@@ -50,15 +52,15 @@ def bordered(
     rows = rows.select("*", door.alias(helper("door")))
     met = (blocks.partition == F.col(helper("to_partition"))) & (F.col(helper("door")) == F.col(helper("to_door")))
     joined = rows.join(handed.hint("shuffle_hash"), met, "left")
-    own = F.coalesce(F.col(helper("self")), F.lit(True))
+    row = F.col(helper("row"))
+    side = F.when(~F.col(helper("self")), row["side"]).otherwise(0)
 
     def either(mine: Column, theirs: Column) -> Column:
-        return F.when(F.col(helper("own")), mine).otherwise(theirs)
+        return F.when(blocks.own, mine).otherwise(theirs)
 
-    row = F.col(helper("row"))
     new = {name: helper(f"near{i}") for i, name in enumerate(columns)}
     new_keys = [helper(f"near_key{i}") for i in range(len(keys))]
-    joined = joined.select("*", own.alias(helper("own")))
+    joined = joined.select("*", side.alias(helper("side")))
     joined = joined.select(
         "*",
         either(blocks.block, F.col(helper("to_block"))).alias(helper("near_block")),

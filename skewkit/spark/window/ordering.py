@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from datetime import timedelta
+from typing import Any, SupportsIndex
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -93,6 +95,58 @@ def find_order(df: DataFrame, order_by: Sequence[str | Column]) -> OrderBy:
     keys = find_keys(df, columns, what="order")
     orders = (Order(n, t, *d) for n, t, d in zip(keys.names, keys.types, directions, strict=True))
     return OrderBy(keys.columns, tuple(orders), collated="collation" in (keys.native_because or ""))
+
+
+def as_numbers(by: OrderBy, *bounds: Any, what: str) -> tuple[OrderBy, list[Any]]:
+    """Return an order along one time or date as numbers, in microseconds or days, and durations as such numbers.
+
+    A `timedelta` is a duration: its days have 24 hours, whatever clocks do. Along a date a whole number counts days.
+    Bounds that need no arithmetic leave the order as it is.
+
+    Raises:
+        ArgumentTypeError: a duration along an order that is no time, a number along a time, or a part of a day along a
+            date.
+    """
+    durations = [bound for bound in bounds if isinstance(bound, timedelta)]
+    type_ = by.orders[0].type if len(by.orders) == 1 else ""
+    far = any(not isinstance(bound, timedelta) and 0 < abs(bound) < _FAR for bound in bounds if _is_number(bound))
+    if not durations and (type_ not in _EPOCH or not far):
+        return by, list(bounds)
+    if type_ not in _EPOCH:
+        order = ", ".join(map(str, by.orders)) or "no order"
+        raise ArgumentTypeError(
+            f"{what} got {durations[0]!r}, and the window is ordered by {order}{f' of type {type_}' if type_ else ''}; "
+            "durations go with one order column of type timestamp, timestamp_ntz or date"
+        )
+    if type_ != "date" and far:
+        raise ArgumentTypeError(
+            f"{what} got {', '.join(map(repr, bounds))} along {by.orders[0].name}, a {type_}; give durations, such as "
+            "datetime.timedelta(hours=-1)"
+        )
+    unit = timedelta(days=1) if type_ == "date" else timedelta(microseconds=1)
+    if any(duration % unit for duration in durations):
+        raise ArgumentTypeError(f"{what} got a part of a day along {by.orders[0].name}, a date; give whole days")
+    numbers = [bound // unit if isinstance(bound, timedelta) else bound for bound in bounds]
+    numbered = replace(by.orders[0], type="int" if type_ == "date" else "bigint")
+    return replace(by, columns=(_EPOCH[type_](by.columns[0]),), orders=(numbered,)), numbers
+
+
+def _is_number(bound: object) -> bool:
+    return isinstance(bound, SupportsIndex) and not isinstance(bound, bool)
+
+
+_FAR = (1 << 63) - 1
+"""Bounds from here on are infinite."""
+_EPOCH: dict[str, Callable[[Column], Column]] = {
+    "date": F.unix_date,
+    "timestamp": F.unix_micros,
+    "timestamp_ntz": lambda c: F.timestamp_diff("MICROSECOND", F.lit("1970-01-01").cast("timestamp_ntz"), c),
+}
+
+
+def as_epoch(column: Column, type_: str) -> Column:
+    """Return a time as microseconds and a date as days since 1970; anything else as it is."""
+    return _EPOCH[type_](column) if type_ in _EPOCH else column
 
 
 def directed(column: Column, order: Order) -> Column:

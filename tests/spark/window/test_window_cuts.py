@@ -6,7 +6,7 @@ import pytest
 from pyspark.sql import functions as F
 
 import skewkit
-from skewkit.spark.sampling import quantiles as cutting
+from skewkit.api.window import window_decision as deciding
 from skewkit.testing import assert_same_rows
 from tests.spark.window.cases import plain
 
@@ -42,8 +42,8 @@ def test_what_is_too_small_to_be_cut_off_is_left_whole(spark):
 @pytest.mark.parametrize("order", ["t", "cast(t AS binary)"])
 def test_long_order_values_are_cut_near(spark, order, monkeypatch):
     """Cuts become part of the plan, so that whole texts would be too much for the driver."""
-    cuts, original = [], cutting.samples
-    monkeypatch.setattr(cutting, "samples", lambda *args: cuts.append(original(*args)) or cuts[-1])
+    cuts, original = [], deciding.window_plan
+    monkeypatch.setattr(deciding, "window_plan", lambda *args: cuts.append(args[2]) or original(*args))
     long = "concat(lpad(string(id), 8, '0'), repeat('0', 100000))"
     df = spark.range(400).selectExpr("if(id % 10 < 8, 0, id) AS k", f"{long} AS t").selectExpr("k", f"{order} AS t")
     found = skewkit.skew_window(df, ["k"], ["t"], strategy="split", partitions=4).select(n=F.row_number())
