@@ -52,6 +52,7 @@ NOT_COMPILED = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.fact
 TREATED_BY_AUTO = {
     "spark.skewkit.minRows": "0",
     "spark.skewkit.minStraggler": "1.0",
+    "spark.skewkit.margin": "-1e9",
 }
 """Settings under which `auto` treats small frames, too."""
 KINDS = ["inner", "left", "right", "full", "semi", "anti"]

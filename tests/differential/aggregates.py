@@ -103,8 +103,8 @@ def random_aggregation(r: random.Random) -> RandomAggregation:
     if r.random() < 0.06:
         names = {x: r.choice(NAMES) for x in r.sample(("i", "l", "e", "u"), 2)}
         return RandomAggregation(keys, [repr(names)], partitions, by_dict=True)
-    made = [_sql(r, LARGE if i == 0 else r.choice([LARGE, SMALL, SMALL])) for i in range(r.randint(1, 5))]
-    made += r.sample(COLUMNS, r.choice([0, 1, 2]))
+    made = [_sql(r, LARGE if i == 0 else r.choice([LARGE, SMALL, SMALL])) for i in range(r.choice([1, 1, 2, 2, 3]))]
+    made += r.sample(COLUMNS, r.choice([0, 0, 1]))
     return RandomAggregation(keys, [f"({text}).alias('c{i}')" for i, text in enumerate(made)], partitions)
 
 
