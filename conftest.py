@@ -3,6 +3,7 @@
 import socket
 from collections import defaultdict
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
@@ -29,6 +30,10 @@ CONFS = {
     "spark.executor.heartbeat.maxFailures": "1000000",
 }
 
+# Tests of single plans and corners take turns: one in so many is in `make test`, others for every commit. What every
+# commit needs is in tests/differential and in the modules right under tests/spark.
+TURNS = {"tests/spark/join": 3, "tests/spark/group": 3, "tests/spark/window": 3, "tests/spark/sampling": 2}
+
 # Examples of a property: fewer in `make test`; `make test-slow` asks for the other profile.
 settings.register_profile("few", max_examples=40, deadline=None)
 settings.register_profile("many", max_examples=100, deadline=None)
@@ -47,24 +52,32 @@ def pytest_report_header(config: pytest.Config) -> str:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Mark cases of tests that are marked `every(n)` as slow: all but one in n of those that are not slow anyway.
+    """Mark as slow what is not this commit's turn: cases of `every(n)`, then tests of the folders in `TURNS`.
 
-    Cases are the parameters of one test; n is twice as large on Connect. Which cases are kept follows from the seed of
-    the run and the test's name: other ones for every commit, and adaptive execution on for some tests, off for others.
+    Of a test that is marked `every(n)` one case in n is kept, on Connect one in 2n. Which ones are kept follows from
+    the seed of the run: other ones for every commit.
     """
     on_connect = config.getoption("--connect")
     seed, _ = run_seed_of(config)
-    tests: defaultdict[tuple[object, ...], list[pytest.Item]] = defaultdict(list)
+
+    def keep(one_in: int, cases: list[pytest.Item], *about: object) -> None:
+        kept = random_of(seed, *about).sample(range(len(cases)), -(-len(cases) // one_in))
+        for number in set(range(len(cases))) - set(kept):
+            cases[number].add_marker("slow")
+
+    tests: defaultdict[tuple[Path, str], list[pytest.Item]] = defaultdict(list)
+    folders: defaultdict[str, list[pytest.Item]] = defaultdict(list)
     for item in items:
         if not item.get_closest_marker("slow") and (not on_connect or item.get_closest_marker("connect")):
             tests[item.path, getattr(item, "originalname", item.name)].append(item)
     for (_, name), cases in tests.items():
         mark = cases[0].get_closest_marker("every")
-        step = (mark.args[0] if mark else 1) * (2 if on_connect else 1)
-        kept = random_of(seed, "every", name).sample(range(len(cases)), -(-len(cases) // step))
-        for number, item in enumerate(cases):
-            if number not in kept:
-                item.add_marker("slow")
+        keep((mark.args[0] if mark else 1) * (2 if on_connect else 1), cases, "every", name)
+    for (path, _), cases in tests.items():
+        folder = path.parent.relative_to(config.rootpath).as_posix()
+        folders[folder] += [item for item in cases if not item.get_closest_marker("slow")]
+    for folder, one_in in TURNS.items() if not on_connect else ():
+        keep(one_in, folders[folder], "turns", folder)
 
 
 @pytest.fixture(scope="session")

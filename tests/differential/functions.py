@@ -44,7 +44,7 @@ def add_totals(parts: pd.DataFrame) -> pd.DataFrame:
 
 def texts(key: tuple[Any, ...], frame: pd.DataFrame) -> pd.DataFrame:
     found = sorted(set(frame["s"].dropna()))
-    return pd.DataFrame({"key": shown(key), "text": found}, columns=["key", "text"])
+    return pd.DataFrame({"key": [shown(key)] * len(found), "text": found})
 
 
 def unite_texts(parts: pd.DataFrame) -> pd.DataFrame:
@@ -101,11 +101,14 @@ FUNCTIONS = (
 
 
 def pair_sizes(key: tuple[Any, ...], left: pd.DataFrame, right: pd.DataFrame) -> pd.DataFrame:
-    sums = {"a": [int(left["u"].sum())], "b": [int(right["u"].sum())]}
+    sums = {name: [int(frame["u"].sum()) if len(frame) else 0] for name, frame in (("a", left), ("b", right))}
     return pd.DataFrame({"key": [shown(key)], "left": [len(left)], "right": [len(right)], **sums})
 
 
 def pair_rows(left: pd.DataFrame, right: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows of both whose `id` is the same; a side without rows may have no columns, either."""
+    if not len(left) or not len(right):
+        return pd.DataFrame({"id": [], "s_x": [], "s_y": []})
     return left[["id", "s"]].merge(right[["id", "s"]], on="id", how="outer")
 
 
