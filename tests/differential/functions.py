@@ -43,8 +43,10 @@ def add_totals(parts: pd.DataFrame) -> pd.DataFrame:
 
 
 def texts(key: tuple[Any, ...], frame: pd.DataFrame) -> pd.DataFrame:
-    found = sorted(set(frame["s"].dropna()))
-    return pd.DataFrame({"key": [shown(key)] * len(found), "text": found})
+    found = sorted(
+        {"any", *frame["s"].dropna()}
+    )  # never empty: Spark takes no texts from a frame that pandas leaves empty
+    return pd.DataFrame({"key": shown(key), "text": found})
 
 
 def unite_texts(parts: pd.DataFrame) -> pd.DataFrame:
@@ -106,10 +108,9 @@ def pair_sizes(key: tuple[Any, ...], left: pd.DataFrame, right: pd.DataFrame) ->
 
 
 def pair_rows(left: pd.DataFrame, right: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows of both whose `id` is the same; a side without rows may have no columns, either."""
-    if not len(left) or not len(right):
-        return pd.DataFrame({"id": [], "s_x": [], "s_y": []})
-    return left[["id", "s"]].merge(right[["id", "s"]], on="id", how="outer")
+    """Return the rows of both, joined; a side without rows may have no columns, either."""
+    sides = [frame.reindex(columns=["id", "s"]).astype({"id": "int64"}) for frame in (left, right)]
+    return sides[0].merge(sides[1], on="id", how="outer")
 
 
 PAIRS = (
