@@ -10,7 +10,7 @@ SIDE_BY_SIDE := -n 2 --dist worksteal
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo test test-slow test-all lint types bench format clean preflight venv
+.PHONY: help demo test test-slow test-all coverage lint types bench format clean preflight venv
 
 # Spark's Python workers must be those of .venv, and Spark the one in .venv, whatever the shell has set.
 export PYSPARK_PYTHON := $(CURDIR)/$(PY)
@@ -39,6 +39,13 @@ test: preflight lint types ## lint, types and the tests, as continuous integrati
 test-slow: preflight venv ## what `make test` leaves out: the tests marked slow, and more examples of the properties
 	@$(PY) -m pytest $(SIDE_BY_SIDE) --durations=10 --hypothesis-profile many -m "slow or hypothesis" $(ARGS)
 	@$(PY) -m pytest $(SIDE_BY_SIDE) --connect -m "connect and slow" $(ARGS)
+
+coverage: preflight venv ## lines and branches of skewkit/ that the tests of `make test` reach, on both kinds of session
+	@rm -rf .coverage
+	@$(PY) -m coverage run -m pytest $(SIDE_BY_SIDE) $(ARGS)
+	@$(PY) -m coverage run -m pytest $(SIDE_BY_SIDE) --connect -m "connect and not slow" $(ARGS)
+	@$(PY) -m coverage combine --quiet
+	@$(PY) -m coverage report
 
 test-all: test test-slow ## both
 

@@ -3,7 +3,7 @@
 import socket
 from collections import defaultdict
 from collections.abc import Callable, Iterator
-from zlib import crc32
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
@@ -11,13 +11,16 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from skewkit.testing import local_session
-from tests.helpers import conf
+from tests.helpers import NOT_COMPILED, conf
+from tests.seeds import random_of, run_seed_of
 
 CONFS = {
     "spark.sql.shuffle.partitions": "8",
     "spark.sql.autoBroadcastJoinThreshold": "-1",
     "spark.sql.session.timeZone": "UTC",
     "spark.skewkit.minRows": "0",
+    # Compiling a small query takes longer than running it; `tests/spark/test_codegen.py` has it compiled.
+    **NOT_COMPILED,
     # Small queries, each run once: the JVM's second compiler takes more than it gives, and so do collectors with
     # threads of their own, full collections whenever generated classes fill a little more, and a small code cache.
     "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:MetaspaceSize=1g "
@@ -27,9 +30,9 @@ CONFS = {
     "spark.executor.heartbeat.maxFailures": "1000000",
 }
 
-# What Connect is to show is that a server is sent the right plans. How Spark compiles them the other session shows;
-# compiling took a third of the time.
-CONNECT_CONFS = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
+# Tests of single plans and corners take turns: one in so many is in `make test`, others for every commit. What every
+# commit needs is in tests/differential and in the modules right under tests/spark.
+TURNS = {"tests/spark/join": 3, "tests/spark/group": 3, "tests/spark/window": 3, "tests/spark/sampling": 2}
 
 # Examples of a property: fewer in `make test`; `make test-slow` asks for the other profile.
 settings.register_profile("few", max_examples=40, deadline=None)
@@ -39,27 +42,42 @@ settings.load_profile("few")
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--connect", action="store_true", help="run on a Spark Connect session")
+    parser.addoption("--seed", help="seed of the random cases, as a failed one prints it; else the commit's")
+
+
+def pytest_report_header(config: pytest.Config) -> str:
+    seed, source = run_seed_of(config)
+    return f"random cases: --seed {seed} ({source})"
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Mark cases of tests that are marked `every(n)` as slow: all but every n-th of those that are not slow anyway.
+    """Mark as slow what is not this commit's turn: cases of `every(n)`, then tests of the folders in `TURNS`.
 
-    Cases are the parameters of one test; n is twice as large on Connect. The test's name says with which case to start,
-    so that adaptive execution, for one, is on for some tests and off for others.
+    Of a test that is marked `every(n)` one case in n is kept, on Connect one in 2n. Which ones are kept follows from
+    the seed of the run: other ones for every commit.
     """
     on_connect = config.getoption("--connect")
-    tests: defaultdict[tuple[object, ...], list[pytest.Item]] = defaultdict(list)
+    seed, _ = run_seed_of(config)
+
+    def keep(one_in: int, cases: list[pytest.Item], *about: object) -> None:
+        kept = random_of(seed, *about).sample(range(len(cases)), -(-len(cases) // one_in))
+        for number in set(range(len(cases))) - set(kept):
+            cases[number].add_marker("slow")
+
+    tests: defaultdict[tuple[Path, str], list[pytest.Item]] = defaultdict(list)
+    folders: defaultdict[str, list[pytest.Item]] = defaultdict(list)
     for item in items:
         if not item.get_closest_marker("slow") and (not on_connect or item.get_closest_marker("connect")):
             tests[item.path, getattr(item, "originalname", item.name)].append(item)
     for (_, name), cases in tests.items():
         mark = cases[0].get_closest_marker("every")
-        step = (mark.args[0] if mark else 1) * (2 if on_connect else 1)
-        kept = cases[crc32(str(name).encode()) % min(step, len(cases)) :: step]
-        for item in cases:
-            if item not in kept:
-                item.add_marker("slow")
+        keep((mark.args[0] if mark else 1) * (2 if on_connect else 1), cases, "every", name)
+    for (path, _), cases in tests.items():
+        folder = path.parent.relative_to(config.rootpath).as_posix()
+        folders[folder] += [item for item in cases if not item.get_closest_marker("slow")]
+    for folder, one_in in TURNS.items() if not on_connect else ():
+        keep(one_in, folders[folder], "turns", folder)
 
 
 @pytest.fixture(scope="session")
@@ -70,7 +88,7 @@ def connect(request: pytest.FixtureRequest) -> bool:
 
 @pytest.fixture(scope="session")
 def spark(connect: bool) -> Iterator[SparkSession]:
-    session = local_session(connect=connect, confs=CONFS | (CONNECT_CONFS | _own_port() if connect else {}))
+    session = local_session(connect=connect, confs=CONFS | (_own_port() if connect else {}))
     yield session
     session.stop()
 

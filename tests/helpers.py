@@ -1,13 +1,18 @@
 """What tests share that is no fixture."""
 
+import io
 import re
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stdout
 
+import pyspark
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 import skewkit
 from skewkit.testing import partition_rows
+
+VERSION = tuple(int(part) for part in pyspark.__version__.split(".")[:2])
 
 
 @contextmanager
@@ -24,6 +29,32 @@ def conf(spark: SparkSession, name: str, value: str) -> Iterator[None]:
             spark.conf.set(name, before)
 
 
+def explained(frame: DataFrame, mode: str = "COST") -> str:
+    """Return what EXPLAIN says of a frame."""
+    with redirect_stdout(io.StringIO()) as said:
+        frame.explain(mode=mode.lower())
+    return said.getvalue()
+
+
+def physical_plan(frame: DataFrame) -> str:
+    """Return a frame's physical plan as text."""
+    return explained(frame, "EXTENDED").rpartition("== Physical Plan ==")[2]
+
+
+def condition_of(error: PySparkException) -> str:
+    """Return the name of Spark's error condition, '' where it has none."""
+    named = error.getCondition if hasattr(error, "getCondition") else error.getErrorClass
+    return named() or ""
+
+
+NOT_COMPILED = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
+"""Settings under which Spark interprets plans."""
+TREATED_BY_AUTO = {
+    "spark.skewkit.minRows": "0",
+    "spark.skewkit.minStraggler": "1.0",
+    "spark.skewkit.margin": "-1e9",
+}
+"""Settings under which `auto` treats small frames, too."""
 KINDS = ["inner", "left", "right", "full", "semi", "anti"]
 """Types of joins."""
 CASES = ["left", "left, absent right", "right", "right, absent left"]

@@ -8,9 +8,8 @@ from pyspark.sql import Window
 from pyspark.sql import functions as F
 
 import skewkit
-from skewkit.spark.session.compat import VERSION, physical_plan
 from skewkit.testing import assert_same_rows
-from tests.helpers import conf
+from tests.helpers import VERSION, conf, physical_plan
 
 pytestmark = pytest.mark.skipif(VERSION < (4, 1), reason="rows are placed in another way before Spark 4.1")
 RANDOM = ("rand(", "randn(", "uuid(", "shuffle(", "monotonically_increasing_id", "RoundRobin")

@@ -4,9 +4,8 @@ import pandas as pd
 import pytest
 
 import skewkit
-from skewkit.spark.session.compat import explained
 from skewkit.testing import assert_same_rows
-from tests.helpers import conf
+from tests.helpers import conf, explained
 
 
 def pairs(key, left, right):

@@ -178,7 +178,6 @@ def test_columns_that_are_called_like_types(facts):
     check(df, ["k"], *map(F.expr, aggregates))
 
 
-@pytest.mark.connect
 def test_sessions_are_left_to_spark(facts):
     """Spark makes a session of rows while it groups them, so that they must not be apart."""
     session = F.expr("SESSION_WINDOW (timestamp_seconds(v % 90 * 20), '30 seconds')")
@@ -188,7 +187,6 @@ def test_sessions_are_left_to_spark(facts):
 
 
 @pytest.mark.every(2)
-@pytest.mark.connect
 @pytest.mark.parametrize("stored", [True, False], ids=["files", "computed"])
 def test_sliding_windows_make_several_rows_of_one_once(spark, facts, tmp_path, stored):
     if stored:  # rows of files have a number, of which the windows of one row must not be told apart
@@ -260,7 +258,6 @@ def test_a_session_that_leaves_out_the_keys(spark, facts):
         assert_same_rows(ours, plain)
 
 
-@pytest.mark.connect
 def test_a_pivot_is_plain_sparks(facts):
     assert_same_rows(skew_groupby(facts, "k").pivot("s").sum("v"), facts.groupBy("k").pivot("s").sum("v"))
     both = skew_groupby(facts, "k").pivot("s", ["1", "2"]).count()
@@ -282,7 +279,6 @@ def test_random_group_keys_are_drawn_once(spark, by):
     assert sorted(row.v for row in found.collect()) == list(range(4000))
 
 
-@pytest.mark.connect
 def test_sums_of_no_column_are_the_keys(facts):
     texts = facts.select("k", "s")
     for name in ("sum", "avg", "min", "max", "mean"):

@@ -9,8 +9,8 @@ from pyspark.sql import functions as F
 import skewkit
 from skewkit.errors import KeyTypeError
 from skewkit.plan.placement.schemes import SCHEMES
-from skewkit.spark.session.compat import explained
 from skewkit.testing import assert_same_rows
+from tests.helpers import explained
 
 
 def lists():
@@ -54,7 +54,6 @@ def test_aggregates(facts, strategy, adaptive):
         assert f"strategy   {strategy}" in skewkit.explain(grouped)
 
 
-@pytest.mark.connect
 @pytest.mark.parametrize("kind", ["double", "float"])
 def test_medians_of_negative_zeros(spark, kind):
     rows = [(i % 2 if i % 10 < 8 else i, 0.0 if i % 2 else -0.0) for i in range(1000)]
@@ -75,7 +74,6 @@ def test_medians_of_many_columns_are_left_to_spark(facts):
     assert_same_rows(asked, df.groupBy("k").agg(*medians))
 
 
-@pytest.mark.connect
 def test_maps_are_no_keys(spark):
     df = spark.range(90).selectExpr("map('a', id % 2) AS m", "named_struct('m', map(id % 2, 'a')) AS s", "id AS v")
     for key in ("m", "s"):
@@ -197,7 +195,6 @@ def test_a_dict_of_a_field_is_left_to_spark_which_names_its_result(facts):
     assert "pass Columns instead" in skewkit.explain(ours)
 
 
-@pytest.mark.connect
 def test_an_empty_dict_gives_the_keys(facts):
     ours = skewkit.skew_groupby(facts, "k", strategy="wrap").agg({})
     assert_same_rows(ours, facts.groupBy("k").agg({}))

@@ -13,9 +13,8 @@ from skewkit.plan.placement.load import group_load
 from skewkit.spark.expressions.keys import find_keys
 from skewkit.spark.group.group_map import GroupMap, apply_in_parts_where_read
 from skewkit.spark.group.worker.results import Declared
-from skewkit.spark.session.compat import explained
 from skewkit.testing import assert_same_rows
-from tests.helpers import conf
+from tests.helpers import conf, explained
 from tests.spark.group.functions import (
     HERE,
     TOTALS,
@@ -57,7 +56,6 @@ def test_texts_of_hot_keys_are_known_to_the_workers(spark, key, place, profiled,
     assert columns_sent(explained(ours, "FORMATTED")) == 2 + (not key.startswith("texts")) + (hot > 1)
 
 
-@pytest.mark.connect
 @pytest.mark.parametrize("type_", ["string", "bigint"])
 def test_a_frame_of_nothing_but_its_key(spark, type_):
     df = spark.range(200, numPartitions=3).selectExpr(f"cast(if(id % 3 > 0, -1, if(id < 20, null, id)) AS {type_}) k")

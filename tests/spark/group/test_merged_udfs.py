@@ -9,9 +9,8 @@ import pytest
 from pyspark.sql import functions as F
 
 import skewkit
-from skewkit.spark.session.compat import VERSION
 from skewkit.testing import assert_same_rows
-from tests.helpers import conf
+from tests.helpers import VERSION, conf
 
 
 @pytest.fixture(scope="module")
@@ -72,7 +71,6 @@ def arrow_together(parts):
 
 
 @pytest.mark.every(3)
-@pytest.mark.connect
 @pytest.mark.parametrize("hint", [{}, {"heavy": [0, None]}], ids=["profiled", "named"])
 @pytest.mark.parametrize("kind", ["pandas", "arrow"])
 def test_parts_are_bounded_and_merged_once_per_hot_key(spark, facts, kind, hint):
@@ -122,7 +120,6 @@ def test_wrong_merges_are_told(facts, merge, said):
         skewkit.skew_groupby(facts, "k").agg(squares("v"), merge=merge(squares))
 
 
-@pytest.mark.connect
 def test_a_merge_may_be_a_partial(facts):
     @F.pandas_udf("bigint")
     def top(values: pd.Series) -> int:
@@ -161,7 +158,6 @@ def test_arguments_that_are_named_or_computed_in_python_are_what_they_are(spark)
         assert_same_rows(ours, df.where("a > 300 or k = 0").groupBy("k").agg(expr))
 
 
-@pytest.mark.connect
 def test_one_function_with_two_return_types_is_two(facts):
     def highest(values: pd.Series) -> float:
         return values.max() / 8

@@ -113,7 +113,6 @@ def test_texts(facts, text):
     check(facts, ["k"], F.size(F.collect_set("v")).alias("n"), F.expr(TEXTS[text]).alias("x"))
 
 
-@pytest.mark.connect
 def test_texts_in_double_quotes_may_be_names(spark, facts):
     aggregates = F.collect_set("v").alias("vs"), F.expr('mode("s", true)').alias("m")
     with conf(spark, "spark.sql.ansi.doubleQuotedIdentifiers", "true"):
@@ -143,7 +142,6 @@ TRAPS = {
 
 
 @pytest.mark.every(2)
-@pytest.mark.connect
 @pytest.mark.parametrize("trap", TRAPS)
 def test_expressions_that_mean_something_else_over_partial_results(spark, trap):
     df = spark.range(0, 300, 1, 3).selectExpr(

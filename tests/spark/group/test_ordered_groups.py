@@ -9,9 +9,8 @@ from pyspark.sql import functions as F
 
 import skewkit
 from skewkit.errors import ArgumentError
-from skewkit.spark.session.compat import VERSION, explained
 from skewkit.testing import assert_same_rows
-from tests.helpers import conf
+from tests.helpers import VERSION, conf, explained
 from tests.spark.group.functions import (
     SESSIONS,
     TOTALS,
@@ -23,7 +22,6 @@ from tests.spark.group.functions import (
 
 
 @pytest.mark.every(3)
-@pytest.mark.connect
 @pytest.mark.parametrize(
     ("frame", "aqe"), [("as it is", "true"), ("with a profile", "false"), ("behind a shuffle", "true")]
 )

@@ -11,9 +11,8 @@ from pyspark.sql import functions as F
 
 import skewkit
 from skewkit.spark.group.sending import UNWEIGHED, WEIGHT, _as_column, on_batches
-from skewkit.spark.session.compat import VERSION, explained
 from skewkit.testing import assert_same_rows
-from tests.helpers import conf
+from tests.helpers import VERSION, conf, explained
 
 
 @settings(max_examples=200, deadline=None)

@@ -5,9 +5,8 @@ import pytest
 from pyspark.sql import functions as F
 
 import skewkit
-from skewkit.spark.session.compat import VERSION
 from skewkit.testing import assert_same_rows
-from tests.helpers import conf
+from tests.helpers import VERSION, conf
 from tests.spark.group.functions import HERE, Frames
 
 

@@ -9,9 +9,8 @@ from pyspark.sql import functions as F
 
 from skewkit import explain, skew_groupby
 from skewkit.spark.group.split_table import _LONG_SUM, COMBINED, DISTINCT, SPLITS, WHOLE
-from skewkit.spark.session.compat import VERSION
 from skewkit.testing import assert_same_rows
-from tests.helpers import conf
+from tests.helpers import VERSION, conf
 
 pytestmark = pytest.mark.skipif(VERSION < (4, 2), reason="the functions of Spark 4.2")
 

@@ -6,9 +6,8 @@ import pytest
 from pyspark.sql import functions as F
 
 import skewkit
-from skewkit.spark.session.compat import physical_plan
 from skewkit.testing import assert_same_rows
-from tests.helpers import conf
+from tests.helpers import conf, physical_plan
 
 THRESHOLD = "spark.sql.autoBroadcastJoinThreshold"
 SAID = "to a broadcast of the whole {} side"
@@ -115,7 +114,6 @@ def test_a_side_that_may_take_long_is_broadcast_only_by_adaptive_execution(store
 
 
 @pytest.mark.every(3)
-@pytest.mark.connect
 @pytest.mark.parametrize("side", ["facts", "names"])
 def test_not_beside_hot_rows_that_are_in_one_task_already(stored, side, adaptive):
     """A broadcast would not get them out of it. Where the small side is repartitioned, nothing is in the way."""

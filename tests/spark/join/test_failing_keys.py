@@ -44,7 +44,6 @@ def test_keys_that_cannot_be_computed_are_left_to_spark(spark, dims):
         joined.count()
 
 
-@pytest.mark.connect
 @pytest.mark.parametrize("how", [pytest.param("inner", marks=pytest.mark.slow), "left"])
 def test_what_nobody_asks_for_is_not_computed(spark, facts, dims, how, tmp_path):
     """It may fail, and plain Spark never computes it."""

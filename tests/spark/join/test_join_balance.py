@@ -7,9 +7,8 @@ from pyspark.sql import functions as F
 
 import skewkit
 from skewkit.errors import UnsupportedError
-from skewkit.spark.session.compat import physical_plan
 from skewkit.testing import assert_same_rows, partition_rows
-from tests.helpers import KINDS, assert_split, conf, hot_frames
+from tests.helpers import KINDS, assert_split, conf, hot_frames, physical_plan
 
 COMES_OUT = {
     "inner": ["left", "right"],

@@ -4,9 +4,8 @@ import pytest
 from pyspark.sql import functions as F
 
 import skewkit
-from skewkit.spark.session.compat import VERSION
 from skewkit.testing import assert_same_rows
-from tests.helpers import KINDS, conf
+from tests.helpers import KINDS, VERSION, conf
 
 
 def check(left, right, on, how, **options):
@@ -86,7 +85,6 @@ def test_a_function_without_brackets_is_of_no_side(spark):
     assert "residual" not in text, text
 
 
-@pytest.mark.connect
 def test_conditions_on_one_side_are_still_applied_to_it_first(spark):
     left, right = posts(spark), users(spark)
     on = F.expr("k = j AND v % 2 = 1 AND upper(author) LIKE 'U%' AND CAST(v AS string) > '1'")
@@ -97,7 +95,6 @@ def test_conditions_on_one_side_are_still_applied_to_it_first(spark):
 
 
 @pytest.mark.every(7)
-@pytest.mark.connect
 @pytest.mark.parametrize("how", ["inner", "left", "right", "semi", "anti"])
 @pytest.mark.parametrize("names", [["a", "b"], ["b", "a"]], ids="".join)
 def test_casts_that_fail_where_another_key_is_null(spark, how, names):
@@ -113,7 +110,6 @@ def test_casts_that_fail_where_another_key_is_null(spark, how, names):
             check(left, right, names, how, strategy=strategy, heavy=heavy)
 
 
-@pytest.mark.connect
 @pytest.mark.parametrize(
     "condition",
     [

@@ -38,7 +38,6 @@ def reason_of(caplog, join):
 
 
 @pytest.mark.every(2)
-@pytest.mark.connect
 def test_a_hot_other_side_is_spread(spark, hot, names, gathered):
     """It has hot keys of its own, or so many rows of a key that what comes out is skewed."""
     some = names.unionAll(spark.range(100).selectExpr("7L AS k", "id AS w"))
@@ -47,7 +46,6 @@ def test_a_hot_other_side_is_spread(spark, hot, names, gathered):
         assert "strategy   native" not in text, text
 
 
-@pytest.mark.connect
 def test_by_another_column_it_is_no_obstacle(hot, names, gathered):
     by_other = gathered.selectExpr("s AS k", "k AS s")
     for left, right in ((hot.repartition(5, "s"), names), (by_other, names)):
@@ -56,7 +54,6 @@ def test_by_another_column_it_is_no_obstacle(hot, names, gathered):
 
 
 @pytest.mark.every(2)
-@pytest.mark.connect
 def test_hot_rows_that_are_together_stay_so(spark, hot, names, gathered):
     """The other side has few rows of a key, or many of a cold one, or of null; or nobody has looked at it."""
     other = names.unionAll(spark.range(900).selectExpr("if(id % 2 = 0, 8001L, NULL) AS k", "id AS w"))
@@ -74,7 +71,6 @@ def test_hot_rows_that_are_together_stay_so(spark, hot, names, gathered):
         ), text
 
 
-@pytest.mark.connect
 def test_keys_that_are_named_are_not_spread_either(names, gathered):
     text = skewkit.explain(skewkit.skew_join(gathered, names, "k", heavy=[7]))
     assert "strategy   native: the left side is repartitioned by the key" in text, text

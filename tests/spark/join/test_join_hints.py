@@ -9,9 +9,8 @@ import skewkit
 from skewkit import KeyProfile, explain, skew_join, skew_profile
 from skewkit.errors import UnsupportedError
 from skewkit.spark.explained.join_operator import top_join
-from skewkit.spark.session.compat import explained, physical_plan
 from skewkit.testing import assert_same_rows, partition_rows
-from tests.helpers import KINDS, assert_split, conf, hot_frames
+from tests.helpers import KINDS, assert_split, conf, explained, hot_frames, physical_plan
 from tests.spark.join.cases import check
 
 PROFILES = {

@@ -113,7 +113,6 @@ def test_hot_rows_of_one_file_of_many_are_spread(spark, facts, dimension, tmp_pa
 
 
 @pytest.mark.every(2)
-@pytest.mark.connect
 @pytest.mark.parametrize("key", ["k", "timestamp_seconds(k)", "named_struct('a', k)"])
 def test_explain_says_how_many_of_a_hot_keys_rows_come_from_one_task(spark, facts, dimension, tmp_path, key):
     """A look sees it of all keys, those, too, whose values it does not bring."""

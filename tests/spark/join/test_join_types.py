@@ -8,9 +8,8 @@ from pyspark.sql import functions as F
 
 import skewkit
 from skewkit.errors import UnsupportedError
-from skewkit.spark.session.compat import explained, physical_plan
 from skewkit.testing import assert_same_rows
-from tests.helpers import CASES, KINDS, assert_split, conf, hot_frames
+from tests.helpers import CASES, KINDS, assert_split, conf, explained, hot_frames, physical_plan
 from tests.spark.join.cases import SLOW, STRATEGIES
 
 ALIASES = ["leftsemi", "outer", "rightouter", "left_outer", "leftouter", "right_outer", "full_outer", "FULL"]
@@ -76,7 +75,6 @@ def test_hot_keys_in_every_type_of_join(skewed, how, case, adaptive):
 
 
 @pytest.mark.every(11)
-@pytest.mark.connect
 @pytest.mark.parametrize("how", KINDS)
 def test_both_sides_hot_in_every_type_of_join(skewed, how, adaptive):
     left, right = hot_frames(skewed, "both")

@@ -26,7 +26,6 @@ def test_a_float_is_compared_as_the_float_it_is(spark):
 TIME_ZONE = "spark.sql.session.timeZone"
 
 
-@pytest.mark.connect
 def test_char_keys_that_are_padded_where_they_are_compared(spark, tmp_path):
     """A session may read CHAR as it is stored; two of them are then padded only when they are compared."""
     frames = (
@@ -109,7 +108,6 @@ def test_what_timestamp_means_is_not_left_to_the_session(spark):
 
 
 @pytest.mark.slow
-@pytest.mark.connect
 def test_keys_of_other_types_that_take_a_profile_job(spark):
     """What is grouped is not looked at but profiled, by keys that are cast already."""
     ints = spark.range(600).selectExpr("int(if(id % 3 < 2, 7, id)) AS k", "id AS v").groupBy("k", "v").count()

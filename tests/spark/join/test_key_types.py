@@ -10,9 +10,8 @@ from pyspark.sql import functions as F
 import skewkit
 from skewkit import explain, skew_join, skew_profile
 from skewkit.errors import UnsupportedError
-from skewkit.spark.session.compat import VERSION
 from skewkit.testing import assert_same_rows, partition_rows
-from tests.helpers import KINDS, assert_split, assert_spread
+from tests.helpers import KINDS, VERSION, assert_split, assert_spread
 from tests.spark.join.cases import HOT, check
 
 KEY_TYPES = {
@@ -129,7 +128,6 @@ def test_a_geometry_beside_the_key(spark, facts, dims):
     assert joined.where("g IS NOT NULL").count() == left.count()
 
 
-@pytest.mark.connect
 @pytest.mark.slow
 def test_struct_keys_of_many_fields_of_other_types(facts, dims):
     """EXPLAIN shows 25 fields and no more."""

@@ -11,9 +11,8 @@ from pyspark.sql import functions as F
 from skewkit import SkewkitError, explain, skew_join
 from skewkit.errors import UnsupportedError
 from skewkit.spark.explained.plan_facts import PlanFacts
-from skewkit.spark.session.compat import explained
 from skewkit.testing import assert_same_rows
-from tests.helpers import KINDS, conf
+from tests.helpers import KINDS, conf, explained
 from tests.spark.join.cases import check
 
 
@@ -157,7 +156,6 @@ def test_what_a_script_prints_is_read_once(spark):
 
 
 @pytest.mark.every(5)
-@pytest.mark.connect
 @pytest.mark.parametrize("how", ["semi", "right", "anti", None])
 def test_a_wide_right_side_with_hot_keys(spark, tmp_path, how):
     """A key that the look-up answers needs none of the right side's columns."""
@@ -171,7 +169,6 @@ def test_a_wide_right_side_with_hot_keys(spark, tmp_path, how):
 
 
 @pytest.mark.every(3)
-@pytest.mark.connect
 @pytest.mark.parametrize("how", ["left", "full", "semi", "anti", "inner"])
 def test_texts_of_which_other_rows_are_malformed_when_other_columns_are_read(spark, tmp_path, how):
     """Plain Spark drops the rows whose `w` is no number, but not where only `k` is asked for."""

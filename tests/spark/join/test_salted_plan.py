@@ -12,9 +12,8 @@ from skewkit.api.join.on import join_keys
 from skewkit.plan.join.pair import Pair
 from skewkit.spark.explained.plan_facts import PlanFacts
 from skewkit.spark.join import joining
-from skewkit.spark.session.compat import explained, physical_plan
 from skewkit.testing import assert_same_rows, partition_rows
-from tests.helpers import KINDS, assert_split, conf
+from tests.helpers import KINDS, assert_split, conf, explained, physical_plan
 from tests.spark.join.cases import SLOW, check
 
 FRAMES = {
@@ -56,7 +55,6 @@ def test_the_salted_plan_shuffles_each_side_once(facts, dims, how):
         assert not re.search(r"\brand|Python|Nested|Cartesian", text)
 
 
-@pytest.mark.connect
 def test_rows_that_are_wide_in_their_files_are_not_hashed(spark, tmp_path):
     spark.range(2_000).selectExpr(
         "id AS k", "concat_ws('', transform(sequence(1, 100), i -> uuid())) AS blob"
@@ -182,7 +180,6 @@ def test_null_keys_of_both_sides_are_not_compared_with_each_other(spark, monkeyp
 
 
 @pytest.mark.every(11)
-@pytest.mark.connect
 @pytest.mark.parametrize("how", ["inner", "left", pytest.param("full", marks=SLOW), "semi"])
 @pytest.mark.parametrize("on", [["t"], ["t", "k"]], ids=str)
 def test_texts_that_meet_many_rows_are_compared_before(skewed, how, on, connect):
@@ -201,7 +198,6 @@ def test_texts_that_meet_many_rows_are_compared_before(skewed, how, on, connect)
 
 
 @pytest.mark.every(7)
-@pytest.mark.connect
 @pytest.mark.parametrize("how", KINDS)
 def test_self_join_with_both_sides_hot(skewed, how):
     rows = skewed(300)
@@ -232,7 +228,6 @@ def test_the_salted_plan_of_every_type_of_join(spark, tmp_path, how):
         assert not re.search(r"\brand|Python|Nested|Cartesian", plan)
 
 
-@pytest.mark.connect
 def test_what_is_grouped_by_a_key_has_it_once(spark):
     hot = spark.range(900).selectExpr("if(id % 3 = 0, 7, id) AS k", *(f"id + {i} AS v{i}" for i in range(30)))
     wide = hot.groupBy("k").agg(*(F.max(f"v{i}").alias(f"m{i}") for i in range(30)))

@@ -4,9 +4,9 @@ import pytest
 from pyspark.sql import functions as F
 
 import skewkit
-from skewkit.spark.session.compat import physical_plan, places_by_id
+from skewkit.spark.session.compat import places_by_id
 from skewkit.testing import assert_same_rows, partition_rows
-from tests.helpers import conf
+from tests.helpers import conf, physical_plan
 
 PLACED = pytest.mark.skipif(not places_by_id(), reason="before Spark 4.1 several salts share a task")
 pytestmark = PLACED
@@ -70,7 +70,6 @@ def test_null_safe_keys_of_files(spark, dimension, tmp_path):
     assert_same_rows(joined.toDF(*named), facts.join(nulls, on).toDF(*named))
 
 
-@pytest.mark.connect
 def test_null_keys_of_a_cached_frame(spark, dimension, tmp_path):
     facts = of_files(spark, str(tmp_path / "t")).cache()
     joined = skewkit.skew_join(facts, dimension, "k", "left", strategy="salt", partitions=N)
@@ -105,7 +104,6 @@ def test_rows_of_a_hot_key_that_are_alike_in_many_columns(spark, dimension, tmp_
     kept.unpersist()
 
 
-@pytest.mark.connect
 def test_rows_that_found_nothing_in_a_join_before(spark, dimension, tmp_path):
     """They are alike in all columns of that join's right side, of which there are more than are hashed."""
     facts = spark.range(8000).selectExpr("if(id % 4 < 3, -1 - id % 5, id % 50) AS a", "1L AS v", "1D AS d")
@@ -149,7 +147,6 @@ def test_a_parquet_frame_and_itself(spark, tmp_path):
     small.unpersist()
 
 
-@pytest.mark.connect
 def test_a_later_filter_is_still_pushed_to_parquet_files(spark, dimension, tmp_path, connect):
     days = spark.range(8000).selectExpr(*WIDE, "id % 4 AS day", "id AS v")
     days.write.partitionBy("day").parquet(str(tmp_path / "days"))

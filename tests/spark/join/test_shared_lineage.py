@@ -31,7 +31,6 @@ def test_a_condition_of_both_frames_that_one_could_compute(spark, how):
     assert left.join(right, on).count() < left.join(right, left["user"] == right["u2"]).count()
 
 
-@pytest.mark.connect
 @pytest.mark.every(3)
 @pytest.mark.parametrize("how", KINDS)
 def test_the_row_with_the_maximum_of_its_group(spark, how, connect):

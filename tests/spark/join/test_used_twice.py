@@ -44,7 +44,6 @@ def test_joins(left, right, strategy, how, by):
 
 
 @pytest.mark.every(2)
-@pytest.mark.connect
 @pytest.mark.parametrize("how", ["inner", "left", "full"])
 def test_a_join_of_a_join_is_treated(spark, left, right, how):
     """What fails while it is profiled would be left to plain Spark, and nobody would see it."""

@@ -11,8 +11,9 @@ from skewkit.spark.expressions.keys import find_keys
 from skewkit.spark.routing.salting import Salting
 from skewkit.spark.sampling.key_sample import Glance, look
 from skewkit.spark.sampling.profiling import sampled
-from skewkit.spark.session.compat import collects_values, explained
+from skewkit.spark.session.compat import collects_values
 from skewkit.testing import assert_same_rows
+from tests.helpers import explained
 
 NAMED = pytest.mark.skipif(not collects_values(), reason="before Spark 4.0 a look has the hashes of keys only")
 
@@ -33,7 +34,6 @@ def test_a_look_finds_what_a_profile_finds(skewed):
 
 
 @NAMED
-@pytest.mark.connect
 def test_a_look_at_all_rows_is_exact(skewed):
     df = skewed(4_000, nulls=0.0)
     keys = find_keys(df, ["k"])
@@ -152,14 +152,12 @@ def test_values_that_may_differ_when_they_are_computed_again(spark, value, reaso
     assert seen.stability([F.col("k")]).repeatable
 
 
-@pytest.mark.connect
 def test_a_filter_on_ranks_is_no_limit(spark):
     """Spark stops early at the rows of the first ranks, which are the same each time."""
     ranked = spark.range(99).selectExpr("id % 9 AS k", "rank() OVER (PARTITION BY id % 9 ORDER BY id % 7) AS r")
     assert PlanFacts(ranked.where("r = 1")).stability([F.col("k")]).repeatable
 
 
-@pytest.mark.connect
 def test_salts_are_of_stored_and_steady_values(spark, skewed, tmp_path):
     skewed(200).selectExpr("k", "v", "double(v) AS d", "string(v) AS s").write.parquet(str(tmp_path / "t"))
     stored = spark.read.parquet(str(tmp_path / "t"))
@@ -181,7 +179,6 @@ def test_of_a_wide_frame_only_the_keys_are_asked_about(spark):
     assert PlanFacts(wide).stability([F.col("r")]) == Verdict(Stability.RANDOM, "holds random values")
 
 
-@pytest.mark.connect
 def test_a_renamed_column_is_computed_where_it_was_made(spark, skewed):
     facts = skewed(200).selectExpr("k", "v", "10 / (v + 1) AS w")
     joined = facts.join(spark.range(9).selectExpr("id AS k"), "k").selectExpr("k", "v AS x", "w AS y", "w AS z")

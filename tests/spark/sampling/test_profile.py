@@ -11,8 +11,7 @@ import skewkit
 from skewkit.errors import ArgumentError, ArgumentTypeError, ColumnNotFoundError, KeyTypeError
 from skewkit.spark.expressions.keys import find_keys
 from skewkit.spark.sampling.profiling import Task, _queries, profile
-from skewkit.spark.session.compat import physical_plan
-from tests.helpers import conf
+from tests.helpers import conf, physical_plan
 
 pytestmark = pytest.mark.connect
 N = 8

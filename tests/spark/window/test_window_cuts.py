@@ -38,7 +38,6 @@ def test_what_is_too_small_to_be_cut_off_is_left_whole(spark):
     assert_same_rows(ours, plain(df, ["k"], [], {"s": F.sum("v")}))
 
 
-@pytest.mark.connect
 @pytest.mark.parametrize("order", ["t", "cast(t AS binary)"])
 def test_long_order_values_are_cut_near(spark, order, monkeypatch):
     """Cuts become part of the plan, so that whole texts would be too much for the driver."""

@@ -6,13 +6,12 @@ from pyspark.sql import Window
 from pyspark.sql import functions as F
 
 import skewkit
-from skewkit.spark.session.compat import VERSION
 from skewkit.testing import assert_same_rows
+from tests.helpers import VERSION
 from tests.spark.window.cases import NOW, UNB, check, ends_of, plain, sums
 
 
 @pytest.mark.every(7)
-@pytest.mark.connect
 @pytest.mark.parametrize("x", ["v", "i", "d", "e"])
 def test_whole_partitions(facts, x):
     check(facts, ["k"], [], sums(x) if x != "e" else {"total": F.sum(x), "n": F.count(x), "least": F.min(x)})
@@ -20,7 +19,6 @@ def test_whole_partitions(facts, x):
 
 
 @pytest.mark.every(7)
-@pytest.mark.connect
 @pytest.mark.parametrize("kind", ["rowsBetween", "rangeBetween"])
 @pytest.mark.parametrize("bounds", [(UNB[0], NOW), (NOW, UNB[1]), UNB], ids=["running", "backwards", "whole"])
 def test_infinite_frames(facts, kind, bounds):
@@ -32,7 +30,6 @@ BEFORE, AFTER = (UNB[0], -1), (1, UNB[1])
 
 
 @pytest.mark.every(2)
-@pytest.mark.connect
 @pytest.mark.parametrize("bounds", [BEFORE, AFTER], ids=["before", "after"])
 def test_all_rows_before_or_after_this_one(facts, bounds):
     """What such a frame holds of the row's own block may be nothing, though it holds rows of other blocks."""
@@ -124,7 +121,6 @@ def test_functions_of_finite_frames_keep_their_constants(facts):
 
 
 @pytest.mark.every(3)
-@pytest.mark.connect
 @pytest.mark.parametrize("value", ["if(v % 2 = 0, 0.0D, -0.0D)", "if(v % 2 = 0, 'a', 'A') COLLATE UTF8_LCASE"])
 def test_of_equal_values_later_frames_take_the_first(facts, value):
     """Shown as text: Python takes -0.0 for 0.0."""

@@ -14,7 +14,6 @@ from tests.helpers import conf
 from tests.spark.window.cases import check, ends_of, plain, ranks, sums
 
 
-@pytest.mark.connect
 def test_a_hot_key_that_is_a_date_before_the_year_1000(spark):
     """As a placeholder of an unknown date mostly is; Python writes such a year with fewer than four digits."""
     df = spark.range(0, 900, 1, 3).selectExpr("if(id % 3 = 0, date'2020-01-01', date'0001-01-01') k", "id v")
@@ -48,7 +47,6 @@ ORDERS = {
 
 
 @pytest.mark.every(15)
-@pytest.mark.connect
 @pytest.mark.parametrize("order", ORDERS)
 def test_orders(facts, order):
     check(facts, ["k"], ORDERS[order](), {**ranks(), **sums("i")})
@@ -79,7 +77,6 @@ def test_keys(facts, keys):
 
 
 @pytest.mark.every(2)
-@pytest.mark.connect
 @pytest.mark.parametrize("order", ["v", "d"])
 def test_values_of_other_rows(facts, order):
     """Under `d` only functions that rows of equal order cannot tell apart."""
@@ -138,7 +135,6 @@ def test_a_constant_has_no_deviation(facts, order):
 
 
 @pytest.mark.slow
-@pytest.mark.connect
 def test_squares_that_overflow_are_infinite(spark):
     df = spark.range(0, 300, 1, 4).selectExpr(
         "if(id % 100 < 80, 0, id % 7) k", "id v", "if(id % 2 = 0, 1, -1) * 1e160D x"
@@ -210,7 +206,6 @@ OF_DAYS = {
 
 
 @pytest.mark.every(4)
-@pytest.mark.connect
 @pytest.mark.parametrize("type_", OF_DAYS)
 def test_defaults_of_columns_that_cannot_be_null(spark, type_):
     rows = spark.range(2_000).selectExpr("if(id % 10 < 8, 0, id) AS k", "id AS v")
@@ -228,7 +223,6 @@ def test_random_keys_are_drawn_once(spark):
     assert ours.count() == ours.select("id").distinct().count() == 4000
 
 
-@pytest.mark.connect
 def test_level_partitions_are_left_to_plain_spark(spark):
     df = spark.range(8_000).selectExpr("id % 1000 AS k", "id AS v")
     check(df, ["k"], ["v"], {"rn": F.row_number()}, strategy="auto", is_split=False)

@@ -1,0 +1,43 @@
+"""Random group functions against plain Spark: hot groups in parts that a merge joins, and pairs of groups."""
+
+import pytest
+
+import skewkit
+from tests.compare import assert_same
+from tests.differential.functions import FUNCTIONS, PAIRS, keys_of
+from tests.helpers import conf
+from tests.seeds import cases
+
+STRATEGIES = ["wrap", "wrap", "wrap", "auto", "d_choices", "dkg"]
+
+
+@pytest.mark.parametrize("number", cases(few=24, many=120))
+def test_random_group_functions(spark, shaped, draw, settings, number):
+    df, keys, strategy = shaped(), keys_of(draw), draw.choice(STRATEGIES)
+    each = FUNCTIONS[number % len(FUNCTIONS)]
+    place = draw.choice(["as it is", "with a profile", "behind a shuffle"])
+    df = df.repartition(draw.choice([3, 8]), "u") if place == "behind a shuffle" else df
+    n, rows, with_merge = draw.choice([2, 4, 7]), draw.choice(["40", "150", "1000000"]), draw.random() < 0.85
+    profile = skewkit.skew_profile(df, *keys, partitions=n) if place == "with a profile" else None
+    options = {"merge": each.merge} if with_merge else {}
+    if each.order and with_merge:
+        options["order_by"] = each.order
+    print(f"{each.name} by {keys}, {place}, {strategy}, {n} partitions, {rows} rows, merge {with_merge} {settings}")
+    with conf(spark, "spark.skewkit.groupRows", rows):
+        groups = skewkit.skew_groupby(df, *keys, strategy=strategy, partitions=n, profile=profile)
+        found = getattr(groups, each.method)(each.function, each.schema, **options)
+        print(skewkit.explain(found))
+        assert_same(found, getattr(df.groupBy(*keys), each.method)(each.function, each.schema))
+
+
+@pytest.mark.parametrize("number", cases(few=10, many=60))
+def test_random_cogroups(facts, shaped, draw, settings, number):
+    left, right, keys = shaped(), facts.where(draw.choice(["u % 3 = 0", "k = 0", "id < 0", "id < 90"])), keys_of(draw)
+    left, right = (left, right) if draw.random() < 0.5 else (right, left)
+    function, schema = PAIRS[number % len(PAIRS)]
+    strategy, n = draw.choice(STRATEGIES), draw.choice([2, 4, 7])
+    print(f"{function.__name__} by {keys}, {strategy}, {n} partitions {settings}")
+    groups = [skewkit.skew_groupby(frame, *keys, strategy=strategy, partitions=n) for frame in (left, right)]
+    found = groups[0].cogroup(groups[1]).applyInPandas(function, schema)
+    print(skewkit.explain(found))
+    assert_same(found, left.groupBy(*keys).cogroup(right.groupBy(*keys)).applyInPandas(function, schema))

@@ -1,0 +1,41 @@
+"""Random windows against plain Spark: row by row, to the last bit but for sums of floats."""
+
+import re
+
+import pytest
+from pyspark.errors import PySparkException
+from pyspark.sql import Window
+from pyspark.sql import functions as F
+
+import skewkit
+from tests.compare import assert_equal_rows, collected
+from tests.differential.windows import random_window
+from tests.helpers import condition_of
+from tests.seeds import cases
+
+SUMS = re.compile(r"sum|avg|mean|std|var")
+
+
+@pytest.mark.parametrize("number", cases(few=45, many=400))
+def test_random_windows(shaped, draw, settings, number):
+    df, case, strategy = shaped(), random_window(draw), draw.choice(["split", "split", "split", "auto"])
+    print(f"{case}\n{strategy} {settings}")
+    functions = {name: eval(text, {"F": F}) for name, text in case.functions.items()}
+    keys, order = ([eval(text, {"F": F}) for text in texts] for texts in (case.keys, case.order))
+    spec = Window.partitionBy(*keys).orderBy(*order) if order else Window.partitionBy(*keys)
+    window = skewkit.skew_window(df, keys, order or None, strategy=strategy, partitions=case.partitions)
+    if case.frame:
+        kind, start, end = case.frame
+        spec, window = getattr(spec, kind)(start, end), getattr(window, kind)(start, end)
+    try:
+        plain = df.select("*", *(column.over(spec).alias(name) for name, column in functions.items()))
+        expected = collected(plain.select("id", *functions))
+    except PySparkException as error:
+        with pytest.raises(PySparkException, match=re.escape(condition_of(error))):
+            window.select(**functions).collect()
+        return
+    found = window.select(**functions)
+    print(skewkit.explain(found))
+    assert found.schema == plain.schema
+    close = [1 + i for i, text in enumerate(case.functions.values()) if SUMS.search(text)]
+    assert_equal_rows(collected(found.select("id", *functions)), expected, close)
