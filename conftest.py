@@ -43,6 +43,7 @@ settings.load_profile("few")
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--connect", action="store_true", help="run on a Spark Connect session")
     parser.addoption("--seed", help="seed of the random cases, as a failed one prints it; else the commit's")
+    parser.addoption("--delta", action="store_true", help="run the tests of tests/delta, on a session with Delta Lake")
 
 
 def pytest_report_header(config: pytest.Config) -> str:
@@ -58,6 +59,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     the seed of the run: other ones for every commit.
     """
     on_connect = config.getoption("--connect")
+    if not config.getoption("--delta"):
+        away = [item for item in items if item.path.is_relative_to(config.rootpath / "tests" / "delta")]
+        if away:
+            config.hook.pytest_deselected(items=away)
+            items[:] = [item for item in items if item not in away]
     seed, _ = run_seed_of(config)
 
     def keep(one_in: int, cases: list[pytest.Item], *about: object) -> None:
@@ -87,8 +93,9 @@ def connect(request: pytest.FixtureRequest) -> bool:
 
 
 @pytest.fixture(scope="session")
-def spark(connect: bool) -> Iterator[SparkSession]:
-    session = local_session(connect=connect, confs=CONFS | (_own_port() if connect else {}))
+def spark(connect: bool, request: pytest.FixtureRequest) -> Iterator[SparkSession]:
+    delta = bool(request.config.getoption("--delta"))
+    session = local_session(connect=connect, delta=delta, confs=CONFS | (_own_port() if connect else {}))
     yield session
     session.stop()
 
