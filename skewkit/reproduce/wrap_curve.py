@@ -149,8 +149,8 @@ CURVE = Figure(
             "The aim: at equal pairs less imbalance, or at equal imbalance fewer pairs, than D-Choices and W-Choices.",
             _read_off,
             "A stream without heavy keys has no use for lists: there the two hashed workers of every key are hard to "
-            "beat. What else is left ends within a few messages of the mean: to be as balanced `wrap` needs a margin of 1 "
-            "or an epsilon near 0, and more pairs. The slack of several sources adds up.",
+            "beat. What else is left ends within a few messages of the mean: to be so balanced `wrap` needs a margin "
+            "of 1 or an epsilon near 0, and more pairs. The slack of several sources adds up.",
         ),
         Claim(
             "The default, epsilon 1e-4 and margin 4, is near the knee of the curves.",
