@@ -1,0 +1,1 @@
+"""Repartitioning of a frame."""

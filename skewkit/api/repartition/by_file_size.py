@@ -1,0 +1,166 @@
+"""`repartition_by_file_size`: a frame that any writer of Parquet turns into files of a target size."""
+
+from __future__ import annotations
+
+from pyspark.sql import DataFrame
+
+from skewkit.api.arguments import check_batch, check_frame, given_profile
+from skewkit.checks import whole_number
+from skewkit.errors import ArgumentError, ArgumentTypeError, ProfileError
+from skewkit.options import byte_size
+from skewkit.plan.choice import Choice
+from skewkit.plan.placement.load import group_load
+from skewkit.plan.profile.key_profile import KeyProfile
+from skewkit.plan.write.file_plan import FilePlan, ValueBytes, plan_files
+from skewkit.plan.write.row_bytes import sampled_rows, value_bytes
+from skewkit.spark.explained.plan_facts import Seen
+from skewkit.spark.explained.row_counts import row_bytes
+from skewkit.spark.expressions.keys import Keys, find_keys
+from skewkit.spark.session.compat import conf_reader, tasks_at_a_time
+from skewkit.spark.session.remembered import remember
+from skewkit.spark.write.partition_sizes import partition_sizes
+from skewkit.spark.write.write_route import routed
+
+FILE_BYTES = 128 << 20
+"""Bytes of a file where nobody says another number, as of the files of a Delta table."""
+_CODEC = "spark.sql.parquet.compression.codec"
+
+
+def repartition_by_file_size(
+    df: DataFrame,
+    *keys: str,
+    target_file_bytes: int | str | None = None,
+    compression: str | None = None,
+    profile: KeyProfile | None = None,
+) -> DataFrame:
+    """Repartition a frame such that a Parquet writer, partitioned by `keys`, writes files of about a target size.
+
+    Write what comes back at once, as in `frame.write.partitionBy(*keys).parquet(path)`: any sink will do that writes a
+    file per task and partition value. The files do not depend on how many tasks the rows come from.
+
+    * A partition value of more than 1.1 targets is cut into equal files, each by a task of its own.
+    * Smaller ones are one file each, packed into tasks by LPT (`skewkit.partitioners.rules.lpt`).
+    * Sizes are those of Parquet files, found by encoding a sample; files are within a factor of 2 of the target.
+    * One query counts rows and lengths per partition value, none where there is a profile.
+
+    Args:
+        df: the frame, classic or Connect.
+        *keys: partition columns; none for a table without.
+        target_file_bytes: bytes of a file, or a text such as "64MB"; 128 MiB if None.
+        compression: the writer's codec; the session's if None.
+        profile: a profile by the same keys; then there is no query, and bytes per row are guessed from the plan.
+
+    Raises:
+        ColumnNotFoundError: a column is not in the frame.
+        ArgumentError: a size of zero or less, or a text that is none.
+        ProfileError: the profile is of other keys, or not of rows.
+        UnsupportedError: the frame is a stream.
+
+    >>> df = spark.range(4000).selectExpr("id", "if(id < 3600, 1, id % 8) AS day")
+    >>> frame = repartition_by_file_size(df, "day", target_file_bytes=4096)
+    >>> print(explain(frame))  # doctest: +ELLIPSIS
+    write by day: ... files of 8 partition values by ...
+    """
+    check_frame(df, "repartition_by_file_size")
+    check_batch(df, "repartition_by_file_size")
+    target = file_bytes(target_file_bytes) or FILE_BYTES
+    found = partition_keys(df, keys)
+    plan = file_plan(df, found, target, compression=compression, profile=profile)
+    return remember(routed(df, found, plan), Choice("repartition", "files", str(plan)))
+
+
+def file_bytes(target: int | str | None) -> int | None:
+    """Return a size in bytes, None for None.
+
+    >>> file_bytes("8MB"), file_bytes(100), file_bytes(None)
+    (8388608, 100, None)
+    """
+    if target is None:
+        return None
+    if isinstance(target, str):
+        size = byte_size(target)
+        if not size:
+            raise ArgumentError(f"target_file_bytes is {target!r}; expected bytes, or a text such as '128MB'")
+        return size
+    return whole_number("target_file_bytes", target)
+
+
+def partition_keys(df: DataFrame, names: object) -> Keys | None:
+    """Return the partition columns of a frame by their names, None where there are none."""
+    listed = (names,) if isinstance(names, str) else names
+    if not isinstance(listed, list | tuple):
+        raise ArgumentTypeError(f"partition_by is a column name or a list of them, not {names!r}")
+    wrong = next((name for name in listed if not isinstance(name, str)), None)
+    if wrong is not None:
+        raise ArgumentTypeError(f"a partition column is given by its name, not as {type(wrong).__name__} {wrong!r}")
+    return find_keys(df, list(listed), what="partition", literal=True) if listed else None
+
+
+def file_plan(
+    df: DataFrame,
+    keys: Keys | None,
+    target: int,
+    *,
+    compression: str | None = None,
+    profile: KeyProfile | None = None,
+    row_size: float | None = None,
+    notes: tuple[str, ...] = (),
+) -> FilePlan:
+    """Plan the files of a frame by one query, or by a profile and none.
+
+    `row_size` are the bytes of a row in the last files of the same table, for plans by a profile.
+    """
+    slots = tasks_at_a_time(df.sparkSession) or 1
+    if profile is not None:
+        return _by_profile(df, keys, target, profile, row_size, slots, notes)
+    sizes = partition_sizes(df, keys)
+    codec = compression or conf_reader(df.sparkSession)(_CODEC) or "snappy"
+    names = keys.names if keys is not None else ()
+    if not sizes.rows.size:
+        return plan_files(names, (), target, notes=notes)
+    if sizes.sample.num_columns:
+        sample = sampled_rows(sizes.sample, sizes.varying, sizes.sample_lengths, codec)
+        found = value_bytes(sample, sizes.rows, sizes.lengths, target)
+        sized = f"from {sizes.sample.num_rows:,} sampled rows, encoded with {codec}"
+    else:
+        found, sized = sizes.rows * 0.0, "by the types of the columns"
+    found = found + sizes.rows * sum(map(row_bytes, sizes.unsampled))
+    each = zip(sizes.values, sizes.hashes.tolist(), sizes.rows.tolist(), found.tolist(), strict=True)
+    values = [ValueBytes(*value) for value in each]
+    return plan_files(names, values, target, slots=slots, sized_by=sized, counted_by="counted", notes=notes)
+
+
+def _by_profile(
+    df: DataFrame,
+    keys: Keys | None,
+    target: int,
+    profile: KeyProfile,
+    row_size: float | None,
+    slots: int,
+    notes: tuple[str, ...],
+) -> FilePlan:
+    if keys is None:
+        raise ProfileError("a profile is of partition columns, and this write has none; leave profile out")
+    given_profile(profile, None, keys)
+    if profile.weight is not None:
+        raise ProfileError(f"this profile weighs rows by {profile.weight!r}; a write needs one that counts rows")
+    seen = Seen(df)
+    size, sized = row_size, "as in the last files of this table"
+    if size is None and seen.parquet and seen.source_bytes and profile.rows:
+        size, sized = seen.source_bytes / profile.rows, "as in the files that the frame reads"
+    if size is None:
+        size, sized = row_bytes(df.schema), "by the types of the columns, which may be far off"
+    load = group_load(profile)
+    values = [ValueBytes(", ".join(map(str, h.key)), h.hash, h.weight, h.weight * size) for h in load.heavy]
+    tail = [weight * size for weight in load.tail]
+    return plan_files(
+        keys.names,
+        values,
+        target,
+        slots=slots,
+        tail=tail,
+        rows=profile.rows,
+        counted_by="by the profile",
+        sized_by=sized,
+        notes=notes,
+    )

@@ -1,0 +1,88 @@
+"""Bytes of a partition value's rows in Parquet, from a sample of all rows and the value's own lengths of texts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from skewkit.plan.write.column_sample import ColumnSample, column_samples
+
+_FOOTER, _PER_COLUMN = 700, 180
+"""Bytes of a file that hold no rows: its footer, and what the footer and the page headers have of each column."""
+_STEPS = 4
+
+
+@dataclass(frozen=True)
+class SampledRows:
+    """A sample of a frame's rows, encoded; `lengths` are its mean bytes per row of the columns of varying length.
+
+    `varying[j]` is the position of the column that `lengths[j]` and the values' own lengths are of.
+    """
+
+    samples: tuple[tuple[ColumnSample, ...], ...]
+    varying: tuple[int, ...]
+    lengths: tuple[float, ...]
+
+    @property
+    def overhead(self) -> float:
+        """Bytes that a file takes beside its rows."""
+        return _FOOTER + _PER_COLUMN * len(self.samples[0])
+
+    def bytes_of(self, rows: float, own_lengths: Sequence[float], target: float) -> float:
+        """Return the bytes that so many rows take in files of `target` bytes.
+
+        `own_lengths` are the mean bytes per row of these rows' columns of varying length. The rows of a file decide
+        what a dictionary costs, and a row's bytes decide how many rows a file has, so both are found in turn.
+        """
+        in_file, per_row = rows, 0.0
+        for _ in range(_STEPS):
+            per_row = self._per_row(in_file, own_lengths)
+            room = max(1.0, target - self.overhead)
+            in_file = min(rows, max(1.0, room / per_row)) if per_row else rows
+        return rows * per_row + self.overhead * max(1.0, rows / max(1.0, in_file))
+
+    def _per_row(self, rows: float, own_lengths: Sequence[float]) -> float:
+        # The sample of as many rows as the file has, or else the largest.
+        sample = min(self.samples, key=lambda s: abs(np.log(max(1, s[0].rows) / max(1.0, rows))))
+        factors = dict.fromkeys(range(len(sample)), 1.0)
+        for at, own, mean in zip(self.varying, own_lengths, self.lengths, strict=True):
+            factors[at] = own / mean if mean > 0 else 1.0
+        return sum(c.bytes_in(rows) * factors[at] for at, c in enumerate(sample)) / max(1.0, rows)
+
+
+def sampled_rows(table: Any, varying: Sequence[int], lengths: Sequence[float], codec: str) -> SampledRows:
+    """Encode an Arrow table of sampled rows, whole and every second, fourth ... row of it, for small files.
+
+    >>> import pyarrow as pa
+    >>> sample = sampled_rows(pa.table({"x": list(range(4096))}), (), (), "none")
+    >>> round(sample.bytes_of(1_000_000, (), 1 << 20) / 1e6, 1)
+    8.0
+    """
+    samples = []
+    step = 1
+    while True:
+        part = table.take(np.arange(0, table.num_rows, step, dtype=np.int64)) if step > 1 else table
+        samples.append(tuple(column_samples(part, codec)))
+        step *= 4
+        if table.num_rows // step < 64:
+            return SampledRows(tuple(samples), tuple(varying), tuple(lengths))
+
+
+def value_bytes(
+    sample: SampledRows, rows: npt.NDArray[Any], lengths: npt.NDArray[np.float64], target: float
+) -> npt.NDArray[np.float64]:
+    """Return the bytes (values,) of every partition value; `lengths` (values, varying) are sums over its rows."""
+    known: dict[tuple[float, ...], float] = {}
+    found = np.zeros(rows.size)
+    for at, (count, sums) in enumerate(zip(rows.tolist(), lengths.tolist(), strict=True)):
+        own = [total / max(1, count) for total in sums]
+        # Values with about as many rows, and about as long ones, take about as many bytes per row.
+        key = (round(np.log2(max(1, count)) * 4), *(round(each, 1 - len(str(int(each)))) for each in own))
+        if key not in known:
+            known[key] = sample.bytes_of(count, own, target) / max(1, count)
+        found[at] = known[key] * count
+    return found

@@ -1,0 +1,174 @@
+"""Rows and lengths per partition value, and a sample of rows, in one query over the frame.
+
+The sampled rows are keys of the aggregation, as structs, and all others are null there. So Spark combines both before
+the shuffle, in one hash aggregation, and the sample costs no second pass.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.types import ArrayType, BinaryType, DataType, MapType, StringType, StructType
+
+from skewkit.spark.explained.row_counts import row_bytes
+from skewkit.spark.expressions.keys import Keys, Names, quoted
+from skewkit.spark.session.compat import as_arrow
+
+_MOST_LENGTHS = 12
+_CLIPPED = 2048
+"""Characters of a text, or bytes of a binary, that are taken to the driver."""
+_FIXED = frozenset(
+    ["boolean", "byte", "short", "integer", "long", "float", "double", "decimal", "date", "timestamp", "timestamp_ntz"]
+)
+_POSITION = (1 << 33) - 1
+
+
+@dataclass(frozen=True)
+class PartitionSizes:
+    """What the query found, by partition value, in falling order of rows.
+
+    `hashes`, `rows` and `values` (text, for people) are of the values; `lengths` (values, varying) are the bytes of
+    their texts, binaries and the like, summed up. `sample` is an Arrow table of sampled rows, of the columns
+    `sampled`; `varying` are the positions of those among them that `lengths` are of, `sample_lengths` their mean
+    bytes in the sample. `unsampled` columns are of types that no sample is taken of.
+    """
+
+    hashes: npt.NDArray[np.int64]
+    rows: npt.NDArray[np.int64]
+    values: tuple[str, ...]
+    lengths: npt.NDArray[np.float64]
+    sample: Any
+    varying: tuple[int, ...]
+    sample_lengths: tuple[float, ...]
+    unsampled: tuple[DataType, ...]
+
+
+def partition_sizes(df: DataFrame, keys: Keys | None) -> PartitionSizes:
+    """Run the query; `keys` are the partition columns, None where there are none: then all rows are one value.
+
+    * Rows are sampled in blocks, as neighbours tend to be alike and Parquet makes use of it.
+    * The blocks are the first ones of an input partition, and the further on the sparser, so that the sample is some
+      10,000 to 50,000 rows whatever the frame has.
+    """
+    names = Names(df)
+    fields = df.schema.fields
+    sampled = [(f.name, f.dataType) for f in fields if _can_sample(f.dataType)]
+    varying = [i for i, (_, type_) in enumerate(sampled) if _length(F.lit(None), type_) is not None][:_MOST_LENGTHS]
+    columns = [F.col(quoted(name)) for name, _ in sampled]
+    lengths = [_length(columns[i], sampled[i][1]) for i in varying]
+    cells = [_cell(column, type_) for column, (_, type_) in zip(columns, sampled, strict=True)]
+    at = names("at")
+    # Arrow takes no null struct of fields that are never null.
+    given = [F.when(F.col(at) >= 0, cell) for cell in (F.col(at), *cells)]
+    row = F.struct(*(cell.alias(f"c{i}") for i, cell in enumerate(given)))
+    length_names = [names(f"length{i}") for i in range(len(varying))]
+    placed = df.select("*", F.monotonically_increasing_id().alias(at)).select(
+        (F.lit(0).cast("bigint") if keys is None else keys.hash).alias(names("hash")),
+        (F.lit("") if keys is None else _shown(keys)).alias(names("value")),
+        F.when(_is_sampled(at, _block_bits(df)), row).alias(names("row")),
+        *(length.cast("bigint").alias(n) for length, n in zip(lengths, length_names, strict=True) if length is not None),
+    )
+    groups = placed.groupBy(names("hash"), names("value"), names("row")).agg(
+        F.count(F.lit(1)).alias("rows"), *(F.sum(n).alias(f"l{i}") for i, n in enumerate(length_names))
+    )
+    table = as_arrow(groups.toDF("hash", "value", "row", "rows", *(f"l{i}" for i in range(len(varying)))))
+    return _found(table, len(varying), varying, tuple(f.dataType for f in fields if not _can_sample(f.dataType)))
+
+
+def _found(table: Any, count: int, varying: Sequence[int], unsampled: tuple[DataType, ...]) -> PartitionSizes:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    hashes = table["hash"].to_numpy()
+    rows = table["rows"].to_numpy().astype(np.int64)
+    lengths = np.zeros((table.num_rows, count))
+    for i in range(count):
+        lengths[:, i] = pc.fill_null(table[f"l{i}"], 0).to_numpy().astype(np.float64)
+    distinct, first, inverse = np.unique(hashes, return_index=True, return_inverse=True)
+    by_value = np.zeros(distinct.size, dtype=np.int64)
+    np.add.at(by_value, inverse, rows)
+    sums = np.zeros((distinct.size, count))
+    np.add.at(sums, inverse, lengths)
+    texts = table["value"].take(pa.array(first)).to_pylist()
+    order = np.argsort(-by_value, kind="stable")
+    drawn = table.filter(pc.is_valid(table["row"]))["row"].combine_chunks()
+    parts = drawn.flatten() if isinstance(drawn, pa.StructArray) else []
+    if len(parts):
+        sequence = pc.sort_indices(parts[0])
+        sample = pa.table([part.take(sequence) for part in parts[1:]], names=[f"c{i}" for i in range(len(parts) - 1)])
+    else:
+        sample = pa.table({})
+    means = tuple(_mean_length(sample[f"c{i}"]) for i in varying) if sample.num_rows else (0.0,) * count
+    return PartitionSizes(
+        distinct[order],
+        by_value[order],
+        tuple("null" if texts[i] is None else texts[i] for i in order.tolist()),
+        sums[order],
+        sample,
+        tuple(varying),
+        means,
+        unsampled,
+    )
+
+
+def _shown(keys: Keys) -> Column:
+    cells = [F.coalesce(column.cast("string"), F.lit("null")) for column in keys.columns]
+    return F.substring(F.concat_ws(", ", *cells), 1, 80)
+
+
+def _is_sampled(at: str, bits: int) -> Column:
+    """Return whether a row, by its number, is of a block that is sampled: one whose number has few bits set.
+
+    Of the first two input partitions blocks with two bits are, of the next 14 those with one, then the first block of
+    each up to the 128th. So a partition of 2^b blocks has about b * b / 2 or b of them, spread over all of it.
+    """
+    partition, block = f"shiftright(`{at}`, 33)", f"bit_count(shiftright(`{at}` & {_POSITION}L, {bits}))"
+    most = f"CASE WHEN {partition} < 2 THEN 2 WHEN {partition} < 16 THEN 1 WHEN {partition} < 128 THEN 0 ELSE -1 END"
+    return F.expr(f"{block} <= {most}")
+
+
+def _block_bits(df: DataFrame) -> int:
+    width = row_bytes(df.schema)
+    return 7 if width <= 1024 else 5 if width <= 4096 else 3
+
+
+def _can_sample(type_: DataType) -> bool:
+    if isinstance(type_, StructType):
+        return all(_can_sample(field.dataType) for field in type_.fields) and bool(type_.fields)
+    if isinstance(type_, ArrayType):
+        return _can_sample(type_.elementType)
+    if isinstance(type_, MapType):
+        return _can_sample(type_.keyType) and _can_sample(type_.valueType)
+    return isinstance(type_, StringType | BinaryType) or type_.typeName() in _FIXED
+
+
+def _length(column: Column, type_: DataType) -> Column | None:
+    if isinstance(type_, StringType | BinaryType):
+        return F.octet_length(column)
+    if isinstance(type_, ArrayType | MapType):
+        return F.greatest(F.size(column), F.lit(0))
+    return None
+
+
+def _mean_length(column: Any) -> float:
+    """Return the mean bytes, or elements, of a sampled column; nulls have none."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    lengths = pc.list_value_length(column) if pa.types.is_list(column.type) else pc.binary_length(column)
+    return float(pc.sum(lengths).as_py() or 0) / max(1, len(column))
+
+
+def _cell(column: Column, type_: DataType) -> Column:
+    """Return a column such that Spark can group by it: long values are cut off, maps are arrays."""
+    if isinstance(type_, StringType | BinaryType):
+        # A collation would make one value of several.
+        text = column.cast("string") if isinstance(type_, StringType) else column
+        return F.substring(text, 1, _CLIPPED)
+    return F.map_entries(column) if isinstance(type_, MapType) else column

@@ -1,0 +1,35 @@
+"""A frame whose rows are at the tasks that a file plan gives them to."""
+
+from __future__ import annotations
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from skewkit.plan.write.file_plan import FilePlan
+from skewkit.spark.expressions.keys import Keys, Names
+from skewkit.spark.expressions.selecting import with_columns, without
+from skewkit.spark.explained.plan_facts import Seen
+from skewkit.spark.routing.route import heavy_index, partition_columns
+from skewkit.spark.routing.salting import Salting
+from skewkit.spark.session.compat import place
+
+
+def routed(df: DataFrame, keys: Keys | None, plan: FilePlan) -> DataFrame:
+    """Return the frame with every row at its task; one shuffle, and the columns stay as they are.
+
+    A row's task follows from its partition value and the hash of its content (`Salting`), so a task that runs again
+    finds its rows where they were.
+    """
+    if plan.route is None:
+        return df.repartition(1)
+    names = Names(df)
+    salting = Salting.of(Seen(df), keys.names if keys is not None else ())
+    row_hash = salting.hash(frame=df)
+    if keys is None:
+        columns = {names("partition"): F.pmod(row_hash, F.lit(plan.tasks)).cast("int")}
+    else:
+        found = heavy_index(keys, plan.route, names)
+        columns = found | partition_columns(plan.route, names, row_hash)
+    wide = with_columns(df, columns)
+    wide = without(wide, *(name for name in columns if name != names("partition")))
+    return without(place(wide, plan.tasks, names("partition")), names("partition"))
