@@ -10,7 +10,7 @@ SIDE_BY_SIDE := -n 2 --dist worksteal
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo test test-slow test-all lint types bench format clean preflight venv
+.PHONY: help demo pipeline test test-slow test-all lint types bench format clean preflight venv
 
 # Spark's Python workers must be those of .venv, and Spark the one in .venv, whatever the shell has set.
 export PYSPARK_PYTHON := $(CURDIR)/$(PY)
@@ -32,13 +32,19 @@ help: ## list the targets
 demo: preflight venv ## run the example job: see skew, explain it, remove it
 	@$(PY) examples/main_job.py $(ARGS)
 
+pipeline: preflight venv ## run the nightly Delta pipeline: two days, killed in every step and run again
+	@$(PY) examples/nightly_delta.py $(ARGS)
+
 test: preflight lint types ## lint, types and the tests, as continuous integration runs them (ARGS="-k join")
 	@$(PY) -m pytest $(SIDE_BY_SIDE) --durations=10 $(ARGS)
 	@$(PY) -m pytest $(SIDE_BY_SIDE) --connect -m "connect and not slow" $(ARGS)
+	@$(PY) -m pytest --delta tests/delta $(ARGS)
+	@$(PY) -m pytest --delta --connect -m "connect and not slow" tests/delta $(ARGS)
 
 test-slow: preflight venv ## what `make test` leaves out: the tests marked slow, and more examples of the properties
 	@$(PY) -m pytest $(SIDE_BY_SIDE) --durations=10 --hypothesis-profile many -m "slow or hypothesis" $(ARGS)
 	@$(PY) -m pytest $(SIDE_BY_SIDE) --connect -m "connect and slow" $(ARGS)
+	@$(PY) -m pytest --delta -m slow tests/delta $(ARGS)
 
 test-all: test test-slow ## both
 

@@ -39,6 +39,7 @@ settings.load_profile("few")
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--connect", action="store_true", help="run on a Spark Connect session")
+    parser.addoption("--delta", action="store_true", help="run the tests of tests/delta, on a session with Delta Lake")
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -49,6 +50,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     so that adaptive execution, for one, is on for some tests and off for others.
     """
     on_connect = config.getoption("--connect")
+    if not config.getoption("--delta"):
+        away = [item for item in items if item.path.is_relative_to(config.rootpath / "tests" / "delta")]
+        if away:
+            config.hook.pytest_deselected(items=away)
+            items[:] = [item for item in items if item not in away]
     tests: defaultdict[tuple[object, ...], list[pytest.Item]] = defaultdict(list)
     for item in items:
         if not item.get_closest_marker("slow") and (not on_connect or item.get_closest_marker("connect")):
@@ -69,8 +75,11 @@ def connect(request: pytest.FixtureRequest) -> bool:
 
 
 @pytest.fixture(scope="session")
-def spark(connect: bool) -> Iterator[SparkSession]:
-    session = local_session(connect=connect, confs=CONFS | (CONNECT_CONFS | _own_port() if connect else {}))
+def spark(connect: bool, request: pytest.FixtureRequest) -> Iterator[SparkSession]:
+    delta = bool(request.config.getoption("--delta"))
+    session = local_session(
+        connect=connect, delta=delta, confs=CONFS | (CONNECT_CONFS | _own_port() if connect else {})
+    )
     yield session
     session.stop()
 

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from skewkit.api.group.skew_groupby import SkewGroupedData, skew_groupby
     from skewkit.api.join.skew_join import skew_join
     from skewkit.api.profile import skew_profile
+    from skewkit.api.repartition.by_file_size import repartition_by_file_size
     from skewkit.api.window.skew_window import SkewWindow, skew_window
     from skewkit.attach import install, uninstall
     from skewkit.plan.decision import Decision
@@ -37,6 +38,7 @@ _HOMES = {
     "explain": "skewkit.api.explain",
     "install": "skewkit.attach",
     "register": "skewkit.sqlfunctions",
+    "repartition_by_file_size": "skewkit.api.repartition.by_file_size",
     "skew_groupby": "skewkit.api.group.skew_groupby",
     "skew_join": "skewkit.api.join.skew_join",
     "skew_profile": "skewkit.api.profile",
@@ -57,6 +59,7 @@ __all__ = [
     "explain",
     "install",
     "register",
+    "repartition_by_file_size",
     "skew_groupby",
     "skew_join",
     "skew_profile",
@@ -68,7 +71,7 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name in _HOMES:
         return getattr(import_module(_HOMES[name]), name)
-    if name in ("partitioners", "simulator", "testing"):
+    if name in ("delta", "partitioners", "simulator", "testing"):
         return import_module(f"skewkit.{name}")
     raise AttributeError(f"module 'skewkit' has no attribute {name!r}")
 

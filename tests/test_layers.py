@@ -32,7 +32,7 @@ LAYERS = (
     ("cli",),
     ("__main__",),
 )
-TO_COME = {"delta", "streaming", "report"}  # in the design, not yet in the package
+TO_COME = {"streaming", "report"}  # in the design, not yet in the package
 LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}
 PURE = (*(name for names in LAYERS[: LEVEL["spark"]] for name in names), "simulator", "reproduce", "cli")
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import numpy as np
 from pyspark.sql import DataFrame
 
 from skewkit.api.arguments import check_batch, check_frame, given_profile
@@ -13,7 +16,8 @@ from skewkit.plan.placement.load import group_load
 from skewkit.plan.profile.key_profile import KeyProfile
 from skewkit.plan.write.file_plan import FilePlan, ValueBytes, plan_files
 from skewkit.plan.write.row_bytes import sampled_rows, value_bytes
-from skewkit.spark.explained.plan_facts import Seen
+from skewkit.plan.write.value_profile import value_profile
+from skewkit.spark.explained.plan_facts import PlanFacts
 from skewkit.spark.explained.row_counts import row_bytes
 from skewkit.spark.expressions.keys import Keys, find_keys
 from skewkit.spark.session.compat import conf_reader, tasks_at_a_time
@@ -123,11 +127,12 @@ def file_plan(
         found = value_bytes(sample, sizes.rows, sizes.lengths, target)
         sized = f"from {sizes.sample.num_rows:,} sampled rows, encoded with {codec}"
     else:
-        found, sized = sizes.rows * 0.0, "by the types of the columns"
+        found, sized = np.zeros(sizes.rows.size), "by the types of the columns"
     found = found + sizes.rows * sum(map(row_bytes, sizes.unsampled))
     each = zip(sizes.values, sizes.hashes.tolist(), sizes.rows.tolist(), found.tolist(), strict=True)
     values = [ValueBytes(*value) for value in each]
-    return plan_files(names, values, target, slots=slots, sized_by=sized, counted_by="counted", notes=notes)
+    plan = plan_files(names, values, target, slots=slots, sized_by=sized, counted_by="counted", notes=notes)
+    return plan if keys is None else replace(plan, profile=value_profile(keys.names, keys.types, values))
 
 
 def _by_profile(
@@ -144,7 +149,7 @@ def _by_profile(
     given_profile(profile, None, keys)
     if profile.weight is not None:
         raise ProfileError(f"this profile weighs rows by {profile.weight!r}; a write needs one that counts rows")
-    seen = Seen(df)
+    seen = PlanFacts(df)
     size, sized = row_size, "as in the last files of this table"
     if size is None and seen.parquet and seen.source_bytes and profile.rows:
         size, sized = seen.source_bytes / profile.rows, "as in the files that the frame reads"

@@ -59,7 +59,7 @@ class ColumnSample:
 
     def _distinct_in(self, rows: float) -> float:
         growth = self.once / self.distinct
-        return min(rows, self.distinct * (rows / self.rows) ** growth)
+        return min(rows, self.distinct * math.pow(rows / self.rows, growth))
 
     def _index_bytes(self, distinct: float) -> float:
         """Return the bytes of one index into a dictionary: they grow with the bits that it takes."""

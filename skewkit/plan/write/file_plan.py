@@ -10,6 +10,7 @@ import numpy as np
 
 from skewkit.plan.placement.key_plan import KeyPlan, key_plan
 from skewkit.plan.placement.load import HeavyLoad, KeyLoad
+from skewkit.plan.profile.key_profile import KeyProfile
 
 ABOVE = 1.1
 """Files are planned for up to so many times the target: rows that turn out smaller still fill half of it."""
@@ -41,6 +42,7 @@ class FilePlan:
     * `rows_per_file` are the rows of two targets, wherever rows take the fewest bytes (0: unknown). No file needs more,
       so a writer that stops there keeps rows that are not as planned from one huge file.
     * `sized_by` says where the bytes of a row come from, `counted_by` where the rows of the values do.
+    * `profile` is that of the partition columns, where this plan counted them; `ProfileHistory.watch` records it.
     """
 
     keys: tuple[str, ...]
@@ -56,6 +58,7 @@ class FilePlan:
     counted_by: str
     sized_by: str
     notes: tuple[str, ...] = ()
+    profile: KeyProfile | None = None
 
     def __str__(self) -> str:
         by = f"by {', '.join(self.keys)}" if self.keys else "without partition columns"
@@ -118,7 +121,9 @@ def plan_files(
     """
     pieces = [files_for(v.bytes, target) for v in values]
     several = [i for i, count in enumerate(pieces) if count > 1]
-    small = sorted((i for i, count in enumerate(pieces) if count == 1), key=lambda i: (-values[i].bytes, values[i].hash))
+    small = sorted(
+        (i for i, count in enumerate(pieces) if count == 1), key=lambda i: (-values[i].bytes, values[i].hash)
+    )
     whole, bucketed = small[:_MOST_WHOLE], small[_MOST_WHOLE:]
     files = sum(pieces) + sum(1 for weight in tail if weight > 0)
     size = sum(v.bytes for v in values) + sum(tail)

@@ -72,7 +72,11 @@ def partition_sizes(df: DataFrame, keys: Keys | None) -> PartitionSizes:
         (F.lit(0).cast("bigint") if keys is None else keys.hash).alias(names("hash")),
         (F.lit("") if keys is None else _shown(keys)).alias(names("value")),
         F.when(_is_sampled(at, _block_bits(df)), row).alias(names("row")),
-        *(length.cast("bigint").alias(n) for length, n in zip(lengths, length_names, strict=True) if length is not None),
+        *(
+            length.cast("bigint").alias(n)
+            for length, n in zip(lengths, length_names, strict=True)
+            if length is not None
+        ),
     )
     groups = placed.groupBy(names("hash"), names("value"), names("row")).agg(
         F.count(F.lit(1)).alias("rows"), *(F.sum(n).alias(f"l{i}") for i, n in enumerate(length_names))

@@ -6,9 +6,9 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from skewkit.plan.write.file_plan import FilePlan
+from skewkit.spark.explained.plan_facts import PlanFacts
 from skewkit.spark.expressions.keys import Keys, Names
 from skewkit.spark.expressions.selecting import with_columns, without
-from skewkit.spark.explained.plan_facts import Seen
 from skewkit.spark.routing.route import heavy_index, partition_columns
 from skewkit.spark.routing.salting import Salting
 from skewkit.spark.session.compat import place
@@ -23,7 +23,7 @@ def routed(df: DataFrame, keys: Keys | None, plan: FilePlan) -> DataFrame:
     if plan.route is None:
         return df.repartition(1)
     names = Names(df)
-    salting = Salting.of(Seen(df), keys.names if keys is not None else ())
+    salting = Salting.of(PlanFacts(df), keys.names if keys is not None else ())
     row_hash = salting.hash(frame=df)
     if keys is None:
         columns = {names("partition"): F.pmod(row_hash, F.lit(plan.tasks)).cast("int")}

@@ -1,0 +1,215 @@
+"""A nightly Delta pipeline that survives being killed: ingest, SCD2 of customers, enrich and aggregate.
+
+    make pipeline                               # or: python examples/nightly_delta.py [--connect] [--folder DIR]
+
+Two nights over the order lines of a web shop, in processes of their own. The first night is killed with -9 in the
+middle of every step and started again; the second one plans with what the first has recorded. In the end every table is
+compared with plain Spark: no row is lost or doubled.
+"""
+
+import argparse
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import retail
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+import skewkit
+from skewkit import delta
+from skewkit.testing import assert_same_rows, local_session
+
+NIGHTS = {1: "InvoiceDate < '2011-07-01'", 2: "InvoiceDate >= '2011-07-01'"}
+STEPS = ("ingest", "customers", "revenue")
+TARGET = 1 << 20
+SETTINGS = {"spark.sql.shuffle.partitions": "16", "spark.sql.session.timeZone": "UTC"}
+NOTE = "spark.databricks.delta.commitInfo.userMetadata"
+
+
+def main() -> None:
+    """Run both nights from the command line, or one of them as the process that may be killed."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--connect", action="store_true", help="on a Spark Connect session")
+    parser.add_argument("--folder", type=Path, default=Path("build/nightly"), help="where the Delta tables go")
+    parser.add_argument("--night", type=int, choices=NIGHTS, help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if arguments.night:
+        night(arguments.night, arguments.folder.resolve(), arguments.connect)
+        return
+    started = time.perf_counter()
+    shutil.rmtree(arguments.folder, ignore_errors=True)
+    own = [sys.executable, __file__, "--folder", str(arguments.folder), *(["--connect"] if arguments.connect else [])]
+    for step in STEPS:
+        say(f"Night 1, to be killed in the middle of {step}")
+        run([*own, "--night", "1"], kill_in=step)
+    for number in NIGHTS:
+        say(f"Night {number}, to its end")
+        run([*own, "--night", str(number)])
+    say(f"Done in {time.perf_counter() - started:.0f} seconds. The tables are in {arguments.folder}.")
+
+
+def run(command: list[str], kill_in: str | None = None) -> None:
+    """Run a night in a process group of its own; kill all of it once a step has begun to write."""
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, start_new_session=True)
+    for line in process.stdout or ():
+        print(f"   {line}", end="", flush=True)
+        if kill_in is not None and line.startswith(f"{kill_in}: writing"):
+            time.sleep(0.5)
+            os.killpg(process.pid, signal.SIGKILL)
+            print(f"   kill -9 in the middle of {kill_in}", flush=True)
+            process.wait()
+            return
+    if process.wait() != 0:
+        sys.exit(f"the night ended with exit code {process.returncode}")
+
+
+# --- one night ---
+
+
+def night(number: int, folder: Path, connect: bool) -> None:
+    """Run the steps of one night that are not committed yet."""
+    spark = local_session(connect=connect, delta=True, confs=SETTINGS)
+    sources, origin = retail.read(spark)
+    print(f"{origin}, in {TARGET >> 20} MiB files", flush=True)
+    lines = sources["lines"].where(NIGHTS[number])
+    history = delta.ProfileHistory(spark, folder / "history")
+    step(spark, folder / "lines", "ingest", number, lambda: ingest(lines, folder, history, number))
+    step(spark, folder / "customers", "customers", number, lambda: merge_customers(lines, folder, number))
+    step(spark, folder / "revenue", "revenue", number, lambda: revenue(spark, folder, history, number))
+    if number == max(NIGHTS):
+        check(spark, sources["lines"], folder)
+    spark.stop()
+
+
+def step(spark: SparkSession, table: Path, name: str, number: int, work: Callable[[], str]) -> None:
+    """Do a step unless the table's history says that it was committed; the commit itself carries that note."""
+    note = f"{name} of night {number}"
+    if (table / "_delta_log").is_dir():
+        notes = spark.sql(f"DESCRIBE HISTORY delta.`{table}`").where(F.col("userMetadata") == note)
+        if notes.where("operation IN ('WRITE', 'MERGE')").count():
+            print(f"{name}: skipped, as its commit is in the table's history", flush=True)
+            return
+    print(f"{name}: writing", flush=True)
+    spark.conf.set(NOTE, note)
+    try:
+        print(f"{name}: {work()}", flush=True)
+    finally:
+        spark.conf.unset(NOTE)
+
+
+def ingest(lines: DataFrame, folder: Path, history: delta.ProfileHistory, number: int) -> str:
+    """Append the night's lines by country, in files of the target size."""
+    plan = delta.write(
+        lines,
+        folder / "lines",
+        partition_by="Country",
+        target_file_bytes=TARGET,
+        mode="append",
+        profile=history.profile("lines", "Country"),
+        txnAppId="nightly ingest",
+        txnVersion=number,
+    )
+    history.watch("lines", plan, run_id=number)
+    return f"{plan.rows:,.0f} lines {plan.counted_by}, {plan.files} files for {plan.tasks} tasks"
+
+
+def merge_customers(lines: DataFrame, folder: Path, number: int) -> str:
+    """Keep every customer's countries with the dates from when on they held (SCD2), by one MERGE."""
+    spark, path = lines.sparkSession, folder / "customers"
+    spark.sql(
+        f"CREATE TABLE IF NOT EXISTS delta.`{path}` (CustomerID STRING, Country STRING, since TIMESTAMP_NTZ, "
+        "ended TIMESTAMP_NTZ, current BOOLEAN) USING delta"
+    )
+    seen = lines.groupBy("CustomerID").agg(
+        F.max_by("Country", F.struct("InvoiceDate", "Country")).alias("Country"), F.min("InvoiceDate").alias("since")
+    )
+    seen = seen.where("CustomerID IS NOT NULL")
+    now = spark.read.format("delta").load(str(path)).where("current").alias("t")
+    moved = seen.alias("s").join(now, "CustomerID").where("s.Country <> t.Country").select("s.*")
+    # Delta's recipe: a row to close the old version, and one with no key to insert the new one.
+    staged = seen.withColumn("merge_key", F.col("CustomerID")).unionAll(
+        moved.withColumn("merge_key", F.lit(None).cast("string"))
+    )
+    result = (
+        delta.merge(path, staged, "t.CustomerID = s.merge_key")
+        .whenMatchedUpdate("t.current AND t.Country <> s.Country", {"current": "false", "ended": "s.since"})
+        .whenNotMatchedInsert(
+            values={"CustomerID": "s.CustomerID", "Country": "s.Country", "since": "s.since", "current": "true"}
+        )
+        .execute()
+    )
+    row = result.collect()[0]
+    return f"{row['num_inserted_rows']:,} versions inserted, {row['num_updated_rows']:,} ended"
+
+
+def revenue(spark: SparkSession, folder: Path, history: delta.ProfileHistory, number: int) -> str:
+    """Join the night's lines with their customers, and append revenue and invoices per home country."""
+    lines = spark.read.format("delta").load(str(folder / "lines")).where(NIGHTS[number])
+    known = history.profile("lines by customer", "CustomerID")
+    # Only the first night reads its keys.
+    profile = known or skewkit.skew_profile(lines, "CustomerID", partitions=16)
+    if known is None:
+        history.record("lines by customer", profile, run_id=number)
+    joined = skewkit.skew_join(lines, homes(spark, folder), "CustomerID", "left", left_profile=profile)
+    grouped = skewkit.skew_groupby(joined, "home").agg(*REVENUE).withColumn("night", F.lit(number))
+    delta.write(grouped, folder / "revenue", mode="append", txnAppId="nightly revenue", txnVersion=number)
+    said = skewkit.explain(joined).splitlines()[1].strip()
+    return f"{'keys known from earlier nights' if known else 'keys read, as no night is recorded'}; join {said}"
+
+
+REVENUE = (
+    F.sum(F.round(F.col("Quantity") * F.col("UnitPrice") * 100).cast("bigint")).alias("pence"),
+    F.size(F.collect_set("InvoiceNo")).alias("invoices"),
+)
+
+
+def homes(spark: SparkSession, folder: Path) -> DataFrame:
+    """Return each customer's present country."""
+    customers = spark.read.format("delta").load(str(folder / "customers"))
+    return customers.where("current").select("CustomerID", F.col("Country").alias("home"))
+
+
+def check(spark: SparkSession, lines: DataFrame, folder: Path) -> None:
+    """Stop unless the tables are those of one undisturbed run with plain Spark."""
+    found = spark.read.format("delta").load(str(folder / "lines"))
+    print(f"check: {assert_same_rows(found, lines):,} lines, none lost or doubled", flush=True)
+    customers = spark.read.format("delta").load(str(folder / "customers"))
+    wrong = customers.where("current").groupBy("CustomerID").count().where("count > 1").count()
+    known = customers.where("current").count()
+    expected = lines.where("CustomerID IS NOT NULL").select("CustomerID").distinct().count()
+    if wrong or known != expected:
+        sys.exit(f"check: {known} present customers, {expected} expected, {wrong} of them double")
+    print(f"check: {known:,} customers, each with one present version", flush=True)
+    nights = []
+    version = {1: first_version(spark, folder / "customers", 1), 2: first_version(spark, folder / "customers", 2)}
+    for number, where in NIGHTS.items():
+        then = spark.read.format("delta").option("versionAsOf", version[number]).load(str(folder / "customers"))
+        home = then.where("current").select("CustomerID", F.col("Country").alias("home"))
+        plain = lines.where(where).join(home, "CustomerID", "left").groupBy("home").agg(*REVENUE)
+        nights.append(plain.withColumn("night", F.lit(number)))
+    revenues = spark.read.format("delta").load(str(folder / "revenue"))
+    print(f"check: {assert_same_rows(revenues, nights[0].unionAll(nights[1])):,} revenues, as plain Spark", flush=True)
+
+
+def first_version(spark: SparkSession, table: Path, number: int) -> int:
+    """Return the version that a night's MERGE made."""
+    rows = spark.sql(f"DESCRIBE HISTORY delta.`{table}`").where(F.col("userMetadata") == f"customers of night {number}")
+    return int(rows.where("operation = 'MERGE'").select(F.max("version")).collect()[0][0])
+
+
+def say(headline: str) -> None:
+    """Print a headline at once."""
+    print(f"\n{headline}", flush=True)
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except skewkit.SkewkitError as error:
+        sys.exit(f"skewkit: {error}")

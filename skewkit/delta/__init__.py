@@ -1,0 +1,29 @@
+"""Delta Lake without skew: planned writes, MERGE whose null keys are spread, profiles with a history.
+
+Importing this needs no jar of Delta; calling it needs a session that has them.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from skewkit.delta.merge import MergeBuilder, merge
+    from skewkit.delta.profile_history import ProfileHistory
+    from skewkit.delta.write import write
+
+_HOMES = {
+    "MergeBuilder": "skewkit.delta.merge",
+    "ProfileHistory": "skewkit.delta.profile_history",
+    "merge": "skewkit.delta.merge",
+    "write": "skewkit.delta.write",
+}
+
+__all__ = ["MergeBuilder", "ProfileHistory", "merge", "write"]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOMES:
+        return getattr(import_module(_HOMES[name]), name)
+    raise AttributeError(f"module 'skewkit.delta' has no attribute {name!r}")

@@ -1,0 +1,311 @@
+"""`delta.merge`: MERGE with Delta's clauses, whose null keys and placeholders do not pile up in one task."""
+
+from __future__ import annotations
+
+import os
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from skewkit.api.arguments import check_batch, check_frame, settings_of
+from skewkit.api.profile import skew_profile
+from skewkit.delta.merge_keys import MergeKeys, merge_keys, row_hash
+from skewkit.delta.merge_sql import (
+    BY_SOURCE,
+    MATCHED,
+    NOT_MATCHED,
+    MergeClause,
+    insert_action,
+    merge_statement,
+    sql_literal,
+    update_action,
+)
+from skewkit.delta.table import TableName, existing_table, table_name
+from skewkit.errors import ArgumentError, ArgumentTypeError
+from skewkit.logs import LOG
+from skewkit.plan.choice import Choice
+from skewkit.plan.profile.heavy_key import key_text
+from skewkit.plan.profile.key_profile import KeyProfile
+from skewkit.spark.explained.plan_facts import PlanFacts
+from skewkit.spark.expressions.columns import read_literal
+from skewkit.spark.expressions.keys import quoted
+from skewkit.spark.session.compat import default_partitions, is_column, tells_case
+from skewkit.spark.session.remembered import remember
+
+_PILED = 0.5
+"""Rows that match nothing are spread from so many mean partitions of the source's rows on."""
+
+
+def merge(
+    path_or_table: str | os.PathLike[str],
+    source: DataFrame,
+    on: str | Sequence[str],
+    *,
+    target_alias: str = "t",
+    source_alias: str = "s",
+    placeholders: Sequence[Any] = (),
+    profile: KeyProfile | None = None,
+) -> MergeBuilder:
+    """Merge a frame into a Delta table; add clauses as to Delta's own builder, then call `.execute()`.
+
+    * The table's rows, the metrics and the history are those of the plain MERGE: it is one SQL statement, one commit.
+    * Source rows whose key is null match nothing. With an insert clause MERGE is an outer join, which adaptive
+      execution never splits; here they are spread over all tasks by their content.
+    * `placeholders` are key values that stand for no key, such as -1. They are spread, too, if the target has none of
+      them, which a query asks just before; else they are merged as they are.
+    * A hot key of the target stays in one task: no exact cure inside one MERGE is known. `.explain()` says how long.
+
+    Args:
+        path_or_table: a path, which has a slash, or the name of a table as SQL writes it.
+        source: the rows to merge, classic or Connect.
+        on: a column, a list of columns of both sides, or a condition over the aliases as SQL text.
+        target_alias: name of the target in conditions and values.
+        source_alias: name of the source in them.
+        placeholders: key values, or tuples for several key columns, that match nothing.
+        profile: a profile of the source's keys; without one a query counts the source's null keys.
+
+    Raises:
+        ColumnNotFoundError: a column of `on` is not on both sides.
+        ArgumentError: no Delta table, an empty `on`, or one alias for both.
+        UnsupportedError: the source is a stream.
+    """
+    check_frame(source, "delta.merge")  # the second argument, of which the message says what it is
+    check_batch(source, "delta.merge")
+    table = table_name(path_or_table)
+    aliases = (target_alias, source_alias)
+    wrong = next((a for a in aliases if not isinstance(a, str) or not a.replace("_", "a").isalnum()), None)
+    if wrong is not None or target_alias.lower() == source_alias.lower():
+        raise ArgumentError(f"aliases are {aliases!r}; expected two different names of letters and digits")
+    existing_table(source.sparkSession, table, "delta.merge")
+    target = table.read(source.sparkSession)
+    keys = merge_keys(on, target.schema, source.schema, aliases=aliases, tells_case=tells_case(source.sparkSession))
+    return MergeBuilder(table, target, source, keys, aliases, _placeholders(placeholders, keys), profile)
+
+
+@dataclass(frozen=True)
+class MergeBuilder:
+    """A MERGE that is being built; every clause returns a new builder. The methods are those of Delta's own."""
+
+    table: TableName
+    target: DataFrame
+    source: DataFrame
+    keys: MergeKeys
+    aliases: tuple[str, str]
+    placeholders: tuple[tuple[Any, ...], ...] = ()
+    profile: KeyProfile | None = None
+    clauses: tuple[MergeClause, ...] = ()
+    evolve: bool = False
+
+    def whenMatchedUpdate(self, condition: Any = None, set: Mapping[str, Any] | None = None) -> MergeBuilder:
+        """Update a matched target row: `set` maps columns to SQL over both aliases."""
+        return self._with(MATCHED, update_action(self._assigned(set, "whenMatchedUpdate", "set")), condition)
+
+    def whenMatchedUpdateAll(self, condition: Any = None) -> MergeBuilder:
+        """Set all columns of a matched target row to the source's columns of the same names."""
+        return self._with(MATCHED, "UPDATE SET *", condition)
+
+    def whenMatchedDelete(self, condition: Any = None) -> MergeBuilder:
+        """Delete a matched target row."""
+        return self._with(MATCHED, "DELETE", condition)
+
+    def whenNotMatchedInsert(self, condition: Any = None, values: Mapping[str, Any] | None = None) -> MergeBuilder:
+        """Insert a source row that matched nothing: `values` maps columns to SQL over the source's alias."""
+        return self._with(
+            NOT_MATCHED, insert_action(self._assigned(values, "whenNotMatchedInsert", "values")), condition
+        )
+
+    def whenNotMatchedInsertAll(self, condition: Any = None) -> MergeBuilder:
+        """Insert all columns of a source row that matched nothing."""
+        return self._with(NOT_MATCHED, "INSERT *", condition)
+
+    def whenNotMatchedBySourceUpdate(self, condition: Any = None, set: Mapping[str, Any] | None = None) -> MergeBuilder:
+        """Update a target row that no source row matched: `set` maps columns to SQL over the target's alias."""
+        assigned = self._assigned(set, "whenNotMatchedBySourceUpdate", "set")
+        return self._with(BY_SOURCE, update_action(assigned), condition)
+
+    def whenNotMatchedBySourceDelete(self, condition: Any = None) -> MergeBuilder:
+        """Delete a target row that no source row matched."""
+        return self._with(BY_SOURCE, "DELETE", condition)
+
+    def withSchemaEvolution(self) -> MergeBuilder:
+        """Let the table get the source's new columns."""
+        return replace(self, evolve=True)
+
+    def execute(self) -> DataFrame:
+        """Run the MERGE; return the numbers of affected rows, as Delta does.
+
+        Raises:
+            ArgumentError: there is no clause.
+            Exception: Delta's own errors stay Delta's, and the table is unchanged then.
+        """
+        choice, condition = self._decided()
+        spark, view = self.source.sparkSession, f"skewkit_merge_{uuid.uuid4().hex}"
+        # A view's plan is dropped from the cache with the view, so it must not be a plan that the user has cached.
+        self.source.where(F.lit("merged by skewkit").isNotNull()).createOrReplaceTempView(view)
+        try:
+            statement = merge_statement(
+                self.table.sql, view, condition, self.clauses, aliases=self.aliases, evolve=self.evolve
+            )
+            return remember(spark.sql(statement), choice)
+        finally:
+            spark.catalog.dropTempView(view)
+
+    def explain(self) -> str:
+        """Return what is done with null keys, and how long the longest task will be, of both sides' keys."""
+        choice, condition = self._decided()
+        lines = [f"merge into {self.table.sql}", f"  strategy   {choice.strategy}: {choice.reason}"]
+        lines += [f"  join       {self._join()}", f"  on         {condition}"]
+        return "\n".join([*lines, *(f"  note       {note}" for note in (*choice.notes, *self._hot_keys()))])
+
+    # --- what is decided ---
+
+    def _decided(self) -> tuple[Choice, str]:
+        """Return the choice and the condition to merge by."""
+        if not self.clauses:
+            raise ArgumentError("this MERGE has no clause; add one, such as .whenMatchedUpdateAll()")
+        choice, condition = self._spread()
+        LOG.info("merge: %s (%s)", choice.strategy, choice.reason)
+        return choice, condition
+
+    def _spread(self) -> tuple[Choice, str]:
+        keys = self.keys
+        if keys.why_native is not None:
+            return Choice("merge", "native", keys.why_native), keys.condition
+        if not self._inserts:
+            return Choice(
+                "merge", "native", "without an insert clause source rows of no match are dropped"
+            ), keys.condition
+        source_row = row_hash(self.aliases[1], self.source.schema, keys.columns)
+        target_row = row_hash(self.aliases[0], self.target.schema, keys.columns)
+        if source_row is None:
+            return Choice("merge", "native", "the source has no column to tell rows of one key apart"), keys.condition
+        absent, notes = self._absent_placeholders()
+        alone = _among(keys.source, absent)
+        piled, reason = self._piled(alone)
+        if not piled:
+            return Choice("merge", "native", reason, notes=notes), keys.condition
+        return Choice("merge", "spread", reason, notes=notes), keys.spread(target_row or "0L", source_row, alone)
+
+    def _piled(self, placeholders: str | None) -> tuple[bool, str]:
+        """Return whether rows that match nothing are so many that they pile up, and how many they are."""
+        n = default_partitions(self.source.sparkSession)
+        if self.profile is not None and placeholders is None:
+            rows, alone = self.profile.rows, self.profile.nulls
+        else:
+            costly = PlanFacts(self.source).cost_again
+            if costly is not None:
+                return True, f"nobody counted null keys, as the source {costly}"
+            test = self.keys.null_source() + ("" if placeholders is None else f" OR {placeholders}")
+            counts = self.source.alias(self.aliases[1]).agg(F.count(F.lit(1)), F.expr(f"count_if({test})"))
+            rows, alone = counts.collect()[0]
+        text = f"{alone:,.0f} of {rows:,.0f} source rows have a key that matches nothing"
+        few = rows < settings_of(self.source).min_rows
+        if few or alone * n < _PILED * rows or not alone:
+            return False, f"{text}, too few to pile up in {n} tasks"
+        return True, f"{text}; one task of {n} would get all of them"
+
+    def _absent_placeholders(self) -> tuple[tuple[tuple[Any, ...], ...], tuple[str, ...]]:
+        """Return the placeholders that no target row has, and a note on the others."""
+        if not self.placeholders:
+            return (), ()
+        frame = self.target.alias(self.aliases[0])
+        tests = [_among(self.keys.target, [each]) for each in self.placeholders]
+        flags = frame.agg(*(F.expr(f"coalesce(bool_or({test}), false)") for test in tests)).collect()[0]
+        absent = tuple(each for each, there in zip(self.placeholders, flags, strict=True) if not there)
+        there = len(self.placeholders) - len(absent)
+        notes = (
+            (f"{there} of the placeholders are keys of the target, so they are merged as they are",) if there else ()
+        )
+        return absent, notes
+
+    @property
+    def _inserts(self) -> bool:
+        return any(clause.rows == NOT_MATCHED for clause in self.clauses)
+
+    def _join(self) -> str:
+        if not self._inserts:
+            return (
+                "of the target with matched source rows, as no clause inserts; adaptive execution may split a hot "
+                "target key there, and a broadcast of a small source shuffles nothing"
+            )
+        if all(clause.rows == NOT_MATCHED for clause in self.clauses):
+            return "left anti of the source, as all clauses insert; adaptive execution may split a hot source key"
+        return "full outer, as a clause inserts; adaptive execution never splits one"
+
+    def _hot_keys(self) -> tuple[str, ...]:
+        """Return notes on the hottest key of both sides, which one task merges; it profiles both."""
+        if not self.keys.columns:
+            return ("keys of a condition are not profiled; give the columns by name to see how hot they are",)
+        n = default_partitions(self.source.sparkSession)
+        both = [skew_profile(frame, *map(quoted, self.keys.columns)) for frame in (self.target, self.source)]
+        weights = {h.key: h.estimate for h in both[0].heavy}
+        for h in both[1].heavy:
+            weights[h.key] = weights.get(h.key, 0.0) + h.estimate
+        total = sum(profile.rows for profile in both)
+        if not weights or not total:
+            return ("no key is hot on either side",)
+        hottest = max(weights, key=lambda key: weights[key])
+        times = n * (weights[hottest] + (total - weights[hottest]) / n) / total
+        stays = (
+            f"key {key_text(hottest)} has some {weights[hottest]:,.0f} of {total:,.0f} rows: the longest task "
+            f"will take some {times:.1f} times the mean"
+        )
+        if times < settings_of(self.source).min_straggler:
+            return (f"the hottest {stays}",)
+        return (f"{stays}; it stays, as a matched key's rows must meet in one task of one MERGE",)
+
+    # --- clauses ---
+
+    def _with(self, rows: str, action: str, condition: Any) -> MergeBuilder:
+        text = None if condition is None else _sql(condition, "condition")
+        return replace(self, clauses=(*self.clauses, MergeClause(rows, action, text)))
+
+    def _assigned(self, given: Mapping[str, Any] | None, method: str, name: str) -> list[tuple[str, str]]:
+        if given is None or (isinstance(given, Mapping) and not given):
+            raise ArgumentError(f"{method} has no action: {name}= maps at least one column to a value, {{'a': 's.a'}}")
+        if not isinstance(given, Mapping):
+            raise ArgumentTypeError(f"{name} of {method} maps columns to SQL texts, and is {type(given).__name__}")
+        own = {column.lower(): column for column in self.target.columns}
+        own |= {column.lower(): column for column in self.source.columns if self.evolve and column.lower() not in own}
+        return [(quoted(k) if str(k).lower() in own else str(k), _sql(v, name)) for k, v in given.items()]
+
+
+def _sql(value: Any, what: str) -> str:
+    """Return a condition or a value as SQL; of Columns only literals can be."""
+    if isinstance(value, str):
+        return value
+    if is_column(value):
+        literal = read_literal(value)
+        if literal is not None and isinstance(literal[0], bool | int | float | type(None)):
+            return sql_literal(literal[0])
+        raise ArgumentTypeError(
+            f"{what} holds a Column, which has no SQL text; write it as text, such as 's.amount + 1'"
+        )
+    if isinstance(value, bool | int | float):
+        return sql_literal(value)
+    raise ArgumentTypeError(f"{what} holds {type(value).__name__} {value!r}; expected SQL text, such as 's.amount'")
+
+
+def _placeholders(given: Sequence[Any], keys: MergeKeys) -> tuple[tuple[Any, ...], ...]:
+    if isinstance(given, str | bytes) or not isinstance(given, Sequence):
+        raise ArgumentTypeError(f"placeholders is a list of key values, not {given!r}")
+    values = [each if isinstance(each, tuple) else (each,) for each in given]
+    width = len(keys.source)
+    for value in values:
+        if width and len(value) != width:
+            raise ArgumentError(f"placeholder {value!r} has {len(value)} value(s) and the key has {width} column(s)")
+        for part in value:
+            sql_literal(part)
+    return tuple(value for value in values if None not in value)
+
+
+def _among(sides: Sequence[str], values: Sequence[tuple[Any, ...]]) -> str | None:
+    """Return whether a key is one of some values, as SQL; None where there are none."""
+    if not values or not sides:
+        return None
+    tests = [" AND ".join(f"{s} = {sql_literal(v)}" for s, v in zip(sides, value, strict=True)) for value in values]
+    return f"coalesce({' OR '.join(f'({test})' for test in tests)}, false)"

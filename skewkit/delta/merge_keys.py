@@ -1,0 +1,135 @@
+"""The equalities of a MERGE's condition, and the condition that spreads rows whose key is null.
+
+A row whose key is null matches nothing, but the join that MERGE runs sends all of them to one task. It hashes them by
+every equality of its condition. So the condition gets one more, of a number that is 0 on both sides for all keys that
+can match, and a hash of the row where the key is null: then those rows are spread, in the same statement and commit.
+The optimizer must not see that the number is 0, or it would make a filter of the equality; `pmod(hash, 1)` is 0 to no
+rule of Spark's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pyspark.sql.types import StructType
+
+from skewkit.errors import ArgumentError, ArgumentTypeError, ColumnNotFoundError, nearest
+from skewkit.spark.expressions.keys import has_fixed_hash, quoted
+from skewkit.spark.expressions.sql_condition import conjuncts_of, equality_of, names_in
+
+_MOST_HASHED = 8
+
+
+@dataclass(frozen=True)
+class MergeKeys:
+    """A condition, and both sides of its equalities that a null never satisfies, as SQL over the aliases.
+
+    `why_native` says why rows cannot be spread, None where they can. `columns` are the names of the keys where they are
+    plain columns of one name on both sides.
+    """
+
+    condition: str
+    target: tuple[str, ...]
+    source: tuple[str, ...]
+    columns: tuple[str, ...] = ()
+    why_native: str | None = None
+
+    def null_source(self) -> str:
+        """Return whether a source row's key is null, as SQL."""
+        return " OR ".join(f"({side}) IS NULL" for side in self.source)
+
+    def spread(self, target_row: str, source_row: str, placeholders: str | None = None) -> str:
+        """Return the condition that spreads rows of no match by the hashes `target_row` and `source_row`.
+
+        `placeholders` is a condition on source rows that are known to match nothing either.
+        """
+        alone = self.null_source() if placeholders is None else f"{self.null_source()} OR {placeholders}"
+        null_target = " OR ".join(f"({side}) IS NULL" for side in self.target)
+        zero = f"pmod(xxhash64({', '.join(self.target)}), 1L)"
+        return (
+            f"({self.condition}) AND CASE WHEN {null_target} THEN {target_row} ELSE {zero} END = "
+            f"CASE WHEN {alone} THEN {source_row} ELSE 0L END"
+        )
+
+
+def merge_keys(
+    on: object, target: StructType, source: StructType, *, aliases: tuple[str, str], tells_case: bool = False
+) -> MergeKeys:
+    """Read `on`: a column name, a list of them, or a condition over the aliases.
+
+    Raises:
+        ArgumentTypeError: it is something else.
+        ArgumentError: an empty list or text.
+        ColumnNotFoundError: a name is not on both sides.
+    """
+    if isinstance(on, str):
+        if on in target.names or on in source.names or on.replace("_", "").isalnum():
+            return _by_names([on], target, source, aliases, tells_case)
+        if not on.strip():
+            raise ArgumentError(f"on is empty; expected a column, a list of columns or a condition over {aliases[0]}")
+        return _by_condition(on, aliases)
+    if isinstance(on, list | tuple) and on and all(isinstance(name, str) for name in on):
+        return _by_names(on, target, source, aliases, tells_case)
+    if isinstance(on, list | tuple) and not on:
+        raise ArgumentError("on is empty; name at least one column, or give a condition")
+    raise ArgumentTypeError(
+        f"on is a column name, a list of names or a condition as SQL text, not {type(on).__name__}; "
+        f"write a Column as text, such as '{aliases[0]}.k = {aliases[1]}.k'"
+    )
+
+
+def row_hash(alias: str, columns: StructType, keys: Sequence[str]) -> str | None:
+    """Return a hash of a row's content as SQL, of up to eight columns beside the keys; None where there are none."""
+    own = {name.lower() for name in keys} if len(keys) == 1 else set()
+    usable = [f.name for f in columns.fields if has_fixed_hash(f.dataType) and f.name.lower() not in own]
+    names = usable[:_MOST_HASHED]
+    return f"xxhash64({', '.join(f'{quoted(alias)}.{quoted(name)}' for name in names)})" if names else None
+
+
+def _by_names(
+    names: Sequence[str], target: StructType, source: StructType, aliases: tuple[str, str], tells_case: bool
+) -> MergeKeys:
+    fold = str if tells_case else str.lower
+    for which, schema in (("target", target), ("source", source)):
+        known = {fold(name) for name in schema.names}
+        missing = next((name for name in names if fold(name) not in known), None)
+        if missing is not None:
+            raise ColumnNotFoundError(
+                f"on column {missing!r} is not in the {which}: {nearest(missing, schema.names)}; a condition is "
+                f"written over the aliases, such as '{aliases[0]}.a = {aliases[1]}.b'"
+            )
+    sides = [[f"{quoted(alias)}.{quoted(name)}" for name in names] for alias in aliases]
+    condition = " AND ".join(f"{left} = {right}" for left, right in zip(*sides, strict=True))
+    return MergeKeys(condition, tuple(sides[0]), tuple(sides[1]), tuple(names))
+
+
+def _by_condition(condition: str, aliases: tuple[str, str]) -> MergeKeys:
+    found, null_safe = [], False
+    for part in conjuncts_of(condition):
+        equality = equality_of(part)
+        if equality is None:
+            continue
+        left, right, sign = equality
+        owners = _owner(left, aliases), _owner(right, aliases)
+        if set(owners) != set(aliases):
+            continue
+        if sign == "<=>":
+            null_safe = True
+            continue
+        found.append((left, right) if owners[0] == aliases[0] else (right, left))
+    if found:
+        return MergeKeys(condition, tuple(t for t, _ in found), tuple(s for _, s in found))
+    why = "the condition compares by <=>, under which nulls match" if null_safe else "the condition has no equality"
+    return MergeKeys(
+        condition, (), (), why_native=f"{why} of {aliases[0]} and {aliases[1]} that a null never satisfies"
+    )
+
+
+def _owner(side: str, aliases: tuple[str, str]) -> str | None:
+    """Return the alias that all names of a side of an equality begin with, or None."""
+    names = names_in(side)
+    if not names:
+        return None
+    first = {name.partition(".")[0].strip("`").lower() if "." in name else "" for name in names}
+    return next((alias for alias in aliases if first == {alias.lower()}), None)

@@ -1,0 +1,103 @@
+"""A MERGE as data, and as one SQL statement."""
+
+from __future__ import annotations
+
+import datetime as dt
+import decimal
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from skewkit.errors import ArgumentTypeError
+from skewkit.spark.expressions.keys import quoted
+
+MATCHED, NOT_MATCHED, BY_SOURCE = "MATCHED", "NOT MATCHED", "NOT MATCHED BY SOURCE"
+_ORDER = (MATCHED, NOT_MATCHED, BY_SOURCE)
+
+
+@dataclass(frozen=True)
+class MergeClause:
+    """One WHEN clause: for which rows, under which condition, and what to do, all as SQL.
+
+    >>> MergeClause(MATCHED, "DELETE", "s.gone").sql
+    'WHEN MATCHED AND (s.gone) THEN DELETE'
+    """
+
+    rows: str
+    action: str
+    condition: str | None = None
+
+    @property
+    def sql(self) -> str:
+        """The clause as it stands in the statement."""
+        also = "" if self.condition is None else f" AND ({self.condition})"
+        return f"WHEN {self.rows}{also} THEN {self.action}"
+
+
+def update_action(assignments: Sequence[tuple[str, str]]) -> str:
+    """Return the action that sets columns, as pairs of SQL.
+
+    >>> update_action([("`a`", "s.a + 1")])
+    'UPDATE SET `a` = s.a + 1'
+    """
+    return "UPDATE SET " + ", ".join(f"{name} = {value}" for name, value in assignments)
+
+
+def insert_action(assignments: Sequence[tuple[str, str]]) -> str:
+    """Return the action that inserts a row of these columns, as pairs of SQL.
+
+    >>> insert_action([("`a`", "s.a"), ("b", "0")])
+    'INSERT (`a`, b) VALUES (s.a, 0)'
+    """
+    names, values = zip(*assignments, strict=True)
+    return f"INSERT ({', '.join(names)}) VALUES ({', '.join(values)})"
+
+
+def merge_statement(
+    target: str, source: str, condition: str, clauses: Sequence[MergeClause], *, aliases: tuple[str, str], evolve: bool
+) -> str:
+    """Return the MERGE as SQL; clauses of one kind stay in their order, kinds in that of the grammar."""
+    ordered = sorted(clauses, key=lambda clause: _ORDER.index(clause.rows))
+    evolution = "WITH SCHEMA EVOLUTION " if evolve else ""
+    lines = [
+        f"MERGE {evolution}INTO {target} AS {quoted(aliases[0])}",
+        f"USING {quoted(source)} AS {quoted(aliases[1])}",
+        f"ON {condition}",
+        *(clause.sql for clause in ordered),
+    ]
+    return "\n".join(lines)
+
+
+def sql_literal(value: Any) -> str:
+    """Return a Python value as SQL, however the session reads backslashes.
+
+    Raises:
+        ArgumentTypeError: values of this type are not written here.
+
+    >>> sql_literal(5), sql_literal("it's"), sql_literal(None)
+    ('5', "cast(X'69742773' AS string)", 'NULL')
+    """
+    if value is None:
+        return "NULL"
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, int):
+        return str(value) if -(1 << 31) <= value < 1 << 31 else f"cast('{value}' AS bigint)"
+    if isinstance(value, float):
+        return f"cast('{'NaN' if math.isnan(value) else value!r}' AS double)"
+    if isinstance(value, str):
+        return f"cast(X'{value.encode().hex()}' AS string)"
+    if isinstance(value, bytes | bytearray):
+        return f"X'{bytes(value).hex()}'"
+    if isinstance(value, dt.datetime):
+        return f"TIMESTAMP '{value.isoformat(sep=' ')}'"
+    if isinstance(value, dt.date):
+        return f"DATE '{value.isoformat()}'"
+    if isinstance(value, decimal.Decimal) and value.is_finite():
+        digits = value.as_tuple()
+        scale = max(0, -int(digits.exponent))
+        return f"cast('{value:f}' AS decimal({max(len(digits.digits), scale + 1)}, {scale}))"
+    raise ArgumentTypeError(
+        f"a value of type {type(value).__name__} cannot be written as SQL here; give it as SQL text"
+    )

@@ -1,0 +1,135 @@
+"""`delta.write`: files that are planned before they are written, whatever the number of tasks the rows come from."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Any
+
+from pyspark.sql import DataFrame, DataFrameWriter
+
+from skewkit.api.arguments import check_batch, check_frame
+from skewkit.api.repartition.by_file_size import FILE_BYTES, file_bytes, file_plan, partition_keys
+from skewkit.checks import one_of
+from skewkit.delta.generated import with_generated
+from skewkit.delta.table import TableDetail, TableName, last_row_bytes, table_detail, table_name
+from skewkit.errors import ArgumentError
+from skewkit.logs import LOG
+from skewkit.plan.profile.key_profile import KeyProfile
+from skewkit.plan.write.file_plan import FilePlan
+from skewkit.spark.expressions.selecting import without
+from skewkit.spark.write.write_route import routed
+
+MODES = ("append", "overwrite", "error", "errorifexists", "ignore")
+_CLUSTERED = "the table is clustered by {}: the files are even, OPTIMIZE clusters them"
+
+
+def write(
+    df: DataFrame,
+    path_or_table: str | os.PathLike[str],
+    *,
+    partition_by: str | Sequence[str] | None = None,
+    target_file_bytes: int | str | None = None,
+    mode: str = "errorifexists",
+    profile: KeyProfile | None = None,
+    **options: Any,
+) -> FilePlan:
+    """Write a frame to a Delta table in files of about a target size; return the plan of files.
+
+    * The rows are the frame's, nothing else, in one commit of Delta's own writer.
+    * A partition value with more than 1.1 targets is cut into equal files, each by a task of its own.
+    * Smaller values are one file each, packed into tasks by LPT (Graham 1969); a task has one writer open at a time.
+    * Without partition columns the files are even, and as many as are needed.
+    * One query over the frame counts rows per partition value and samples rows to see their bytes in Parquet. With a
+      profile there is none; bytes per row are then those of the table's last write.
+    * Delta's optimized write is off for this write, so the rows are shuffled once.
+
+    Args:
+        df: the frame, classic or Connect.
+        path_or_table: a path, which has a slash, or the name of a table as SQL writes it.
+        partition_by: partition columns of a new table; those of the table that is there if None.
+        target_file_bytes: bytes of a file, or a text such as "64MB"; else the table's `delta.targetFileSize`, else
+            128 MiB.
+        mode: `append`, `overwrite`, `errorifexists` (or `error`) or `ignore`, as `DataFrameWriter.mode`.
+        profile: a profile by the partition columns (`skew_profile`, `ProfileHistory.profile`).
+        **options: of Delta's writer, such as `replaceWhere`, `txnAppId`, `txnVersion`, `mergeSchema`,
+            `overwriteSchema`, `partitionOverwriteMode`, `compression`.
+
+    Raises:
+        ColumnNotFoundError: a partition column is not in the frame.
+        ArgumentError: a mode, a size or an option that makes no sense, or the table is none of Delta Lake.
+        ProfileError: the profile is of other columns.
+        UnsupportedError: the frame is a stream.
+        AnalysisException: Delta's own errors stay Delta's; a write that fails leaves no new version.
+    """
+    check_frame(df, "delta.write")
+    check_batch(df, "delta.write")
+    table = table_name(path_or_table)
+    mode = one_of("mode", mode.lower() if isinstance(mode, str) else mode, MODES)
+    own_target = file_bytes(target_file_bytes)
+    _check_options(options)
+    keys = partition_keys(df, [] if partition_by is None else partition_by)
+    spark = df.sparkSession
+    detail = table_detail(spark, table)
+    refused = detail is not None and mode in ("error", "errorifexists")
+    twice = len({name.lower() for name in df.columns}) < len(df.columns)
+    named = None if partition_by is None else ([partition_by] if isinstance(partition_by, str) else list(partition_by))
+    if refused or twice or (detail is not None and mode == "ignore"):
+        plan = _unplanned(named or ())
+        _save(df, table, mode, named, options)  # Delta says what is wrong, or does nothing, before a job
+        return plan
+    target = own_target or (detail.target_file_bytes if detail is not None else None) or FILE_BYTES
+    wide, added = df, tuple[str, ...]()
+    if partition_by is None and detail is not None and detail.partition_columns:
+        wide, added = with_generated(df, table, detail.partition_columns)
+        there = {name.lower() for name in wide.columns}
+        keys = partition_keys(wide, [name for name in detail.partition_columns if name.lower() in there])
+    row_size = last_row_bytes(spark, table) if profile is not None and detail is not None else None
+    plan = file_plan(
+        wide,
+        keys,
+        target,
+        compression=_option(options, "compression"),
+        profile=profile,
+        row_size=row_size,
+        notes=_notes(detail),
+    )
+    LOG.info("%s", plan)
+    placed = routed(wide, keys, plan)
+    if plan.rows_per_file and _option(options, "maxRecordsPerFile") is None:
+        options = {**options, "maxRecordsPerFile": plan.rows_per_file}
+    _save(without(placed, *added) if added else placed, table, mode, named, options)
+    return plan
+
+
+def _save(
+    df: DataFrame, table: TableName, mode: str, partition_by: Sequence[str] | None, options: dict[str, Any]
+) -> None:
+    writer: DataFrameWriter = df.write.format("delta").mode(mode).options(**{"optimizeWrite": False, **options})
+    if partition_by:
+        writer = writer.partitionBy(*partition_by)
+    if table.path is not None:
+        writer.save(table.path)
+    else:
+        writer.saveAsTable(str(table.name))
+
+
+def _check_options(options: dict[str, Any]) -> None:
+    if _option(options, "optimizeWrite") is not None:
+        raise ArgumentError("optimizeWrite would shuffle the planned files again; leave it out")
+    if _option(options, "path") is not None:
+        raise ArgumentError("the table's place is the second argument; leave the option path out")
+
+
+def _option(options: dict[str, Any], name: str) -> Any:
+    return next((value for key, value in options.items() if key.lower() == name.lower()), None)
+
+
+def _notes(detail: TableDetail | None) -> tuple[str, ...]:
+    if detail is None or not detail.clustering_columns:
+        return ()
+    return (_CLUSTERED.format(", ".join(detail.clustering_columns)),)
+
+
+def _unplanned(keys: Sequence[str]) -> FilePlan:
+    return FilePlan(tuple(keys), FILE_BYTES, 0, 0, None, 0, 0.0, 0.0, None, 0, "not counted", "nothing was written")

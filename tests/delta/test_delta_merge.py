@@ -1,0 +1,308 @@
+"""`delta.merge` against the plain MERGE: contents, metrics, history, errors; rows of null keys are spread."""
+
+import random
+
+import pytest
+from pyspark.errors import AnalysisException
+from pyspark.sql import functions as F
+
+import skewkit
+from skewkit import delta
+from skewkit.errors import ArgumentError, ArgumentTypeError, ColumnNotFoundError, UnsupportedError
+from skewkit.testing import assert_same_rows, partition_rows
+from tests.delta.tablelog import versions
+from tests.helpers import conf
+
+pytestmark = [pytest.mark.delta, pytest.mark.connect]
+
+
+def read(spark, path):
+    return spark.read.format("delta").load(str(path))
+
+
+def twins(frame, tmp_path, *, partition_by=(), options=()):
+    """Write a frame to two tables: the plain MERGE's and ours."""
+    paths = []
+    for name in ("plain", "ours"):
+        writer = frame.coalesce(2).write.format("delta").partitionBy(*partition_by).options(**dict(options))
+        path = tmp_path / name
+        writer.save(str(path))
+        paths.append(str(path))
+    return paths
+
+
+def last(spark, path):
+    """Return the last commit's operation, its predicate left out, and its metrics without times, bytes and files."""
+    row = spark.sql(f"DESCRIBE HISTORY delta.`{path}` LIMIT 1").collect()[0]
+    metrics = {k: v for k, v in row["operationMetrics"].items() if "Rows" in k}
+    return row["version"], row["operation"], metrics
+
+
+def plain_merge(spark, path, source, on, clauses, evolve=False):
+    source.createOrReplaceTempView("plain_source")
+    evolution = "WITH SCHEMA EVOLUTION " if evolve else ""
+    sql = f"MERGE {evolution}INTO delta.`{path}` AS t USING plain_source AS s ON {on} " + " ".join(clauses)
+    return spark.sql(sql).collect()
+
+
+def assert_alike(spark, plain, ours):
+    assert_same_rows(read(spark, ours), read(spark, plain))
+    assert last(spark, ours) == last(spark, plain)
+
+
+def customers(spark, rows=400):
+    return spark.range(rows).selectExpr(
+        "id AS customer_id", "concat('street ', id % 50) AS address", "true AS current",
+        "date'2024-01-01' AS effective", "cast(null AS date) AS ended",
+    )  # fmt: skip
+
+
+def test_scd2_as_delta_documents_it(spark, tmp_path, adaptive):
+    plain, ours = twins(customers(spark), tmp_path)
+    updates = spark.range(200, 700).selectExpr(
+        "id AS customer_id", "concat('street ', id % 37) AS address", "date'2024-02-01' AS effective"
+    )
+    current = read(spark, ours).where("current").alias("t")
+    changed = updates.alias("u").join(current, "customer_id").where("t.address <> u.address").selectExpr("u.*")
+    staged = changed.selectExpr("cast(null AS bigint) AS merge_key", "*").unionAll(
+        updates.selectExpr("customer_id AS merge_key", "*")
+    )
+    on = "t.customer_id = s.merge_key"
+    condition = "t.current = true AND t.address <> s.address"
+    ended = {"current": "false", "ended": "s.effective"}
+    new = {
+        "customer_id": "s.customer_id", "address": "s.address", "current": "true",
+        "effective": "s.effective", "ended": "null",
+    }  # fmt: skip
+    # Both read the table as it was: the staged rows are of the same version.
+    staged = spark.createDataFrame(staged.collect(), staged.schema)
+    metrics = plain_merge(
+        spark, plain, staged, on,
+        [f"WHEN MATCHED AND {condition} THEN UPDATE SET current = false, ended = s.effective",
+         f"WHEN NOT MATCHED THEN INSERT ({', '.join(new)}) VALUES ({', '.join(new.values())})"],
+    )  # fmt: skip
+    builder = delta.merge(ours, staged, on).whenMatchedUpdate(condition, ended).whenNotMatchedInsert(values=new)
+    assert "spread" in builder.explain()
+    result = builder.execute()
+    assert result.collect() == metrics
+    assert "spread" in skewkit.explain(result)
+    assert_alike(spark, plain, ours)
+    assert read(spark, ours).columns == read(spark, plain).columns
+    assert versions(ours) == 2
+
+
+CLAUSES = {
+    "upsert": (
+        ["WHEN MATCHED THEN UPDATE SET *", "WHEN NOT MATCHED THEN INSERT *"],
+        lambda b: b.whenMatchedUpdateAll().whenNotMatchedInsertAll(),
+    ),
+    "insert only": (
+        ["WHEN NOT MATCHED AND s.v > 3 THEN INSERT *"],
+        lambda b: b.whenNotMatchedInsertAll("s.v > 3"),
+    ),
+    "update only": (
+        ["WHEN MATCHED AND s.v > 3 THEN UPDATE SET v = s.v + t.v"],
+        lambda b: b.whenMatchedUpdate("s.v > 3", {"v": "s.v + t.v"}),
+    ),
+    "delete": (
+        ["WHEN MATCHED THEN DELETE", "WHEN NOT MATCHED THEN INSERT (k, l, v) VALUES (s.k, s.l, 0)"],
+        lambda b: b.whenMatchedDelete().whenNotMatchedInsert(values={"k": "s.k", "l": "s.l", "v": "0"}),
+    ),
+    "by source": (
+        [
+            "WHEN MATCHED AND s.v > 9 THEN UPDATE SET *",
+            "WHEN NOT MATCHED THEN INSERT *",
+            "WHEN NOT MATCHED BY SOURCE AND t.v < 3 THEN DELETE",
+            "WHEN NOT MATCHED BY SOURCE THEN UPDATE SET v = -1",
+        ],
+        lambda b: (
+            b.whenNotMatchedBySourceDelete("t.v < 3")
+            .whenMatchedUpdateAll("s.v > 9")
+            .whenNotMatchedInsertAll()
+            .whenNotMatchedBySourceUpdate(set={"v": "-1"})
+        ),
+    ),
+}
+KEYS = {
+    "k": ("k", "t.k = s.k"),
+    "composite": (["k", "l"], "t.k = s.k AND t.l = s.l"),
+    "null safe": ("t.k <=> s.k AND t.l = s.l", "t.k <=> s.k AND t.l = s.l"),
+    "beyond": ("t.k = s.k AND s.v >= t.v - 3", "t.k = s.k AND s.v >= t.v - 3"),
+    "no equality": ("t.k > s.k + 1000", "t.k > s.k + 1000"),
+}
+TYPES = [
+    "bigint",
+    "string",
+    "double",
+    "decimal(12,2)",
+    "date",
+    "timestamp",
+    "binary",
+    "struct<a:string>",
+    "array<string>",
+]
+
+
+def random_rows(spark, seed, type_, *, target):
+    """Return rows with nulls in both keys; those of the source match at most one each, and repeat where they do not."""
+    rng = random.Random(f"{seed} {target}")
+    numbers = list(range(40)) if target else [*range(20, 50), *(rng.randrange(100, 105) for _ in range(10))]
+    nulls = [None] * (5 if target else 30)
+    rows = [(k, None if rng.random() < 0.1 else k % 3 if k else 0, rng.randrange(20)) for k in numbers + nulls]
+    rng.shuffle(rows)
+    frame = spark.createDataFrame(rows, "k int, l int, v int").repartition(5)
+    cast = {
+        "struct<a:string>": "if(k IS NULL, null, struct(string(k) AS a))",
+        "array<string>": "if(k IS NULL, null, array(string(k)))",
+        "date": "date_add(date'2024-01-01', k)",
+        "timestamp": "timestamp_seconds(k)",
+        "binary": "binary(string(k))",
+    }
+    return frame.select(F.expr(cast.get(type_, f"cast(k AS {type_})")).alias("k"), "l", "v")
+
+
+@pytest.mark.every(9)
+@pytest.mark.parametrize("clauses", CLAUSES)
+@pytest.mark.parametrize("keys", KEYS)
+@pytest.mark.parametrize("type_", TYPES)
+def test_like_the_plain_merge(spark, tmp_path, type_, keys, clauses):
+    seed = f"{type_} {keys} {clauses}"
+    if keys == "no equality" and type_ not in ("bigint", "double", "decimal(12,2)"):
+        pytest.skip("no such comparison")
+    on, condition = KEYS[keys]
+    sql, build = CLAUSES[clauses]
+    aqe = random.Random(seed).random() < 0.5
+    layouts = {}, {"partition_by": ["l"]}, {"options": [("delta.enableChangeDataFeed", "true")]}
+    layout = random.Random(seed + "layout").choice(layouts)
+    plain, ours = twins(random_rows(spark, seed, type_, target=True), tmp_path, **layout)
+    source = random_rows(spark, seed, type_, target=False)
+    with conf(spark, "spark.sql.adaptive.enabled", str(aqe).lower()):
+
+        def outcome(run):
+            try:
+                return run()
+            except Exception as error:
+                return type(error).__name__, str(error).split("]")[0]
+
+        expected = outcome(lambda: plain_merge(spark, plain, source, condition, sql))
+        found = outcome(lambda: build(delta.merge(ours, source, on)).execute().collect())
+    assert found == expected
+    assert_alike(spark, plain, ours)
+
+
+def test_rows_of_null_keys_are_spread(spark, tmp_path):
+    target = spark.range(4000).selectExpr("if(id % 10 = 0, null, id) AS k", "id AS v")
+    path, _ = twins(target, tmp_path)
+    source = spark.range(6000, numPartitions=3).selectExpr("if(id % 2 = 0, null, id) AS k", "id AS v")
+    builder = delta.merge(path, source, "k").whenMatchedUpdateAll().whenNotMatchedInsertAll()
+    text = builder.explain()
+    condition = text.split("  on         ")[1].splitlines()[0]
+    sides = target.alias("t"), source.alias("s")
+    with conf(spark, "spark.sql.adaptive.enabled", "false"):
+        spread, piled = (partition_rows(sides[0].join(sides[1], F.expr(on), "full")) for on in (condition, "t.k = s.k"))
+    assert max(piled) > 3 * sum(piled) / 8
+    assert max(spread) < 1.2 * sum(spread) / 8
+    assert "full outer" in text
+
+
+def test_placeholders_are_spread_only_where_the_target_has_none(spark, tmp_path):
+    target = spark.range(100).selectExpr("id AS k", "id AS v")
+    source = spark.range(300).selectExpr("if(id % 3 > 0, -1, id) AS k", "id AS v").where("k < 0 OR v % 3 = 0")
+    plain, ours = twins(target, tmp_path)
+    clauses = ["WHEN MATCHED THEN UPDATE SET *", "WHEN NOT MATCHED THEN INSERT *"]
+    expected = plain_merge(spark, plain, source, "t.k = s.k", clauses)
+    builder = delta.merge(ours, source, "k", placeholders=[-1]).whenMatchedUpdateAll().whenNotMatchedInsertAll()
+    assert "strategy   spread" in builder.explain()
+    assert builder.execute().collect() == expected
+    assert_alike(spark, plain, ours)
+    # Now the target has rows of -1: a second MERGE matches them, several to one.
+    again = delta.merge(ours, source, "k", placeholders=[-1]).whenMatchedUpdateAll().whenNotMatchedInsertAll()
+    assert "strategy   native" in again.explain()
+    assert "merged as they are" in again.explain()
+    with pytest.raises(Exception, match="DELTA_MULTIPLE_SOURCE_ROW_MATCHING"):
+        again.execute()
+    assert versions(ours) == 2
+
+
+def test_schema_evolution_and_no_helper_column(spark, tmp_path):
+    target = spark.range(50).selectExpr("id AS k", "struct(id AS a) AS s", "id AS v")
+    source = spark.range(40, 100).selectExpr(
+        "if(id % 2 = 0, null, id) AS k", "struct(id AS a, 'x' AS b) AS s", "id AS v", "id AS more"
+    )
+    plain, ours = twins(target, tmp_path)
+    clauses = ["WHEN MATCHED THEN UPDATE SET *", "WHEN NOT MATCHED THEN INSERT *"]
+    expected = plain_merge(spark, plain, source, "t.k = s.k", clauses, evolve=True)
+    builder = delta.merge(ours, source, "k").whenMatchedUpdateAll().whenNotMatchedInsertAll().withSchemaEvolution()
+    assert "strategy   spread" in builder.explain()
+    assert builder.execute().collect() == expected
+    assert_alike(spark, plain, ours)
+    assert read(spark, ours).schema == read(spark, plain).schema
+
+
+def test_hostile_names_a_clustered_target_and_a_view_left_behind(spark, tmp_path):
+    path = tmp_path / "it's a `t`"
+    named = "delta.`" + str(path).replace("`", "``") + "`"
+    spark.sql(
+        f"CREATE TABLE {named} (`a b` BIGINT, `c.d` STRING, t BIGINT) USING delta CLUSTER BY (t) "
+        "TBLPROPERTIES ('delta.columnMapping.mode' = 'name')"
+    )
+    rows = spark.range(300).selectExpr("if(id % 2 = 0, null, id)", "string(id)", "id").toDF("a b", "c.d", "t")
+    for _ in range(2):
+        builder = delta.merge(str(path), rows, ["a b"]).whenMatchedUpdate(set={"c.d": "'seen'", "a b": "s.`a b`"})
+        builder.whenNotMatchedInsertAll().execute()
+    found = read(spark, path)
+    assert found.where("`c.d` = 'seen'").count() == 150
+    assert found.count() == 150 + 2 * 150
+    assert not [table for table in spark.catalog.listTables() if table.name.startswith("skewkit_merge")]
+
+
+def test_the_users_cache_stays(spark, tmp_path, connect):
+    path, _ = twins(spark.range(10).selectExpr("id AS k"), tmp_path)
+    source = spark.range(20).selectExpr("if(id > 10, null, id) AS k", "id AS v").select("k").cache()
+    source.count()
+    delta.merge(path, source, "k").whenNotMatchedInsertAll().execute()
+    assert source.storageLevel.useMemory
+    source.unpersist()
+
+
+def test_explain_says_how_long_a_hot_key_takes(spark, tmp_path):
+    target = spark.range(4000).selectExpr("if(id % 10 < 6, 7, id) AS k", "id AS v")
+    path, _ = twins(target, tmp_path)
+    source = spark.range(100).selectExpr("id AS k", "id AS v")
+    text = delta.merge(path, source, "k").whenMatchedUpdateAll().explain()
+    assert "times the mean; it stays" in text
+    assert "broadcast of a small source" in text
+
+
+def test_bad_input_is_told_before_anything_is_written(spark, tmp_path):
+    target = spark.range(10).selectExpr("id AS k", "id AS v")
+    path, _ = twins(target, tmp_path)
+    with pytest.raises(ColumnNotFoundError, match="did you mean 'k'"):
+        delta.merge(path, target, ["kk"])
+    with pytest.raises(ColumnNotFoundError):
+        delta.merge(path, target, "nothing")
+    for on in ("", []):
+        with pytest.raises(ArgumentError, match="on is empty"):
+            delta.merge(path, target, on)
+    with pytest.raises(ArgumentTypeError, match="SQL text"):
+        delta.merge(path, target, F.col("k") == F.col("k"))
+    with pytest.raises(ArgumentError, match="no clause"):
+        delta.merge(path, target, "k").execute()
+    for given in (None, {}):
+        with pytest.raises(ArgumentError, match="no action"):
+            delta.merge(path, target, "k").whenMatchedUpdate(set=given)
+    with pytest.raises(ArgumentTypeError, match="write it as text"):
+        delta.merge(path, target, "k").whenMatchedUpdate(set={"v": F.col("s.v") + 1})
+    with pytest.raises(ArgumentError, match="none"):
+        delta.merge(str(tmp_path / "not" / "there"), target, "k")
+    with pytest.raises(ArgumentError, match="aliases"):
+        delta.merge(path, target, "k", source_alias="T")
+    with pytest.raises(ArgumentError, match="placeholder"):
+        delta.merge(path, target, "k", placeholders=[(1, 2)])
+    with pytest.raises(UnsupportedError):
+        delta.merge(path, spark.readStream.format("rate").load(), "k")
+    with pytest.raises(ArgumentTypeError):
+        delta.merge(path, "frame", "k")
+    with pytest.raises(AnalysisException):
+        delta.merge(path, target, "k").whenMatchedUpdate(set={"nothing": "1"}).execute()
+    assert versions(path) == 1

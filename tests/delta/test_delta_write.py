@@ -1,0 +1,290 @@
+"""`delta.write`: planned files, the frame's rows, Delta's features and errors; the log is read from outside."""
+
+import pytest
+from pyspark.errors import AnalysisException
+from pyspark.sql import functions as F
+
+import skewkit
+from skewkit import delta
+from skewkit.errors import (
+    ArgumentError,
+    ArgumentTypeError,
+    ColumnNotFoundError,
+    KeyTypeError,
+    ProfileError,
+    UnsupportedError,
+)
+from skewkit.testing import assert_same_rows
+from tests.delta.tablelog import actions, assert_planned, orphans, sizes, versions
+from tests.helpers import conf
+
+pytestmark = [pytest.mark.delta, pytest.mark.connect]
+
+KIB = 1 << 10
+TEXT = "sha2(cast(id AS string), 256)"
+
+
+def days(spark, rows=60_000, mappers=2, hot=0.9, values=40):
+    """Return rows over days, one of them hot, from so many input partitions."""
+    day = f"if(id % 1000 < {int(hot * 1000)}, 0, cast(id % {values} AS int))"
+    return spark.range(rows, numPartitions=mappers).selectExpr(
+        "id", f"{day} AS day", f"{TEXT} AS text", "id % 7 AS few"
+    )
+
+
+def read(spark, path):
+    return spark.read.format("delta").load(str(path))
+
+
+@pytest.mark.parametrize("mappers", [1, 2, 200])
+def test_files_do_not_depend_on_the_number_of_mappers(spark, tmp_path, mappers):
+    frame, path = days(spark, mappers=mappers), tmp_path / "it's a `table`"
+    plan = delta.write(frame, str(path), partition_by="day", target_file_bytes=512 * KIB)
+    found = sizes(path)
+    assert_planned(found, 512 * KIB)
+    assert len(found) == 40
+    assert max(len(files) for files in found.values()) >= 6
+    assert plan.files == sum(map(len, found.values()))
+    assert plan.cut == 1
+    assert_same_rows(read(spark, path), frame)
+    assert versions(path) == 1
+    assert orphans(path) == set()
+
+
+def test_many_partition_values_are_one_file_each(spark, tmp_path):
+    frame = days(spark, rows=40_000, hot=0.5, values=500)
+    plan = delta.write(frame, tmp_path / "t", partition_by=["day"], target_file_bytes="1MB")
+    found = sizes(tmp_path / "t")
+    assert_planned(found, 1 << 20)
+    assert len(found) == 500
+    assert sorted(map(len, found.values()))[-2:] == [1, 2]
+    assert plan.tasks < 300, "several values to a task"
+
+
+@pytest.mark.slow
+def test_five_thousand_partition_values(spark, tmp_path):
+    frame = days(spark, rows=200_000, hot=0.5, values=5000)
+    delta.write(frame, tmp_path / "t", partition_by=["day"], target_file_bytes="1MB")
+    found = sizes(tmp_path / "t")
+    assert_planned(found, 1 << 20)
+    assert len(found) == 5000
+
+
+@pytest.mark.parametrize("mappers", [1, 30])
+def test_no_partition_columns_even_files(spark, tmp_path, mappers):
+    frame = days(spark, mappers=mappers)
+    delta.write(frame, tmp_path / "t", target_file_bytes=512 * KIB)
+    (files,) = sizes(tmp_path / "t").values()
+    assert_planned({(): files}, 512 * KIB)
+    assert max(files) < 1.15 * min(files)
+    assert abs(len(files) - sum(files) / (512 * KIB)) <= 1
+    assert_same_rows(read(spark, tmp_path / "t"), frame)
+
+
+def test_values_whose_rows_are_longer_have_more_files(spark, tmp_path):
+    text = (
+        f"if(id % 2 = 0, repeat({TEXT}, 1), concat_ws(',', transform(sequence(1, 12), i -> sha2(concat(id, i), 256))))"
+    )
+    frame = spark.range(6000, numPartitions=3).selectExpr("id", "id % 2 AS k", f"{text} AS text")
+    delta.write(frame, tmp_path / "t", partition_by="k", target_file_bytes=256 * KIB)
+    found = sizes(tmp_path / "t")
+    assert_planned(found, 256 * KIB)
+    assert len(found[(("k", "0"),)]) == 1
+    assert len(found[(("k", "1"),)]) >= 4
+
+
+def test_rows_that_are_all_alike_are_still_cut(spark, tmp_path):
+    frame = spark.range(0, 400_000, numPartitions=1).selectExpr("1 AS k", "'x' AS v")
+    delta.write(frame, tmp_path / "t", partition_by="k", target_file_bytes=200)
+    assert_same_rows(read(spark, tmp_path / "t"), frame)
+
+
+def test_the_target_is_that_of_the_table(spark, tmp_path):
+    path = tmp_path / "t"
+    spark.sql(
+        f"CREATE TABLE delta.`{path}` (id BIGINT, day INT, text STRING, few BIGINT) USING delta PARTITIONED BY (day) "
+        "TBLPROPERTIES ('delta.targetFileSize' = '512kb')"
+    )
+    plan = delta.write(days(spark), path, mode="append")
+    assert plan.target == 512 * KIB
+    assert plan.keys == ("day",)
+    assert_planned(sizes(path), 512 * KIB)
+
+
+def test_optimized_write_is_off_and_nothing_is_shuffled_twice(spark, tmp_path):
+    with conf(spark, "spark.databricks.delta.optimizeWrite.enabled", "true"):
+        plan = delta.write(days(spark), tmp_path / "t", partition_by="day", target_file_bytes=512 * KIB)
+    assert plan.files == sum(map(len, sizes(tmp_path / "t").values()))
+
+
+def test_with_a_profile_no_query_reads_the_frame(spark, tmp_path, monkeypatch):
+    frame = days(spark)
+    profile = skewkit.skew_profile(frame, "day")
+    first = delta.write(frame, tmp_path / "t", partition_by="day", target_file_bytes=512 * KIB)
+
+    def never(*_):
+        raise AssertionError("read")
+
+    monkeypatch.setattr("skewkit.api.repartition.by_file_size.partition_sizes", never)
+    for each in (profile, first.profile):
+        plan = delta.write(frame, tmp_path / "t", mode="overwrite", target_file_bytes=512 * KIB, profile=each)
+        assert "by the profile" in str(plan)
+        assert "last files" in str(plan)
+        assert_planned(sizes(tmp_path / "t"), 512 * KIB)
+    assert_same_rows(read(spark, tmp_path / "t"), frame)
+
+
+def test_a_stale_profile_costs_files_but_no_rows(spark, tmp_path):
+    stale = skewkit.skew_profile(days(spark).withColumn("day", F.col("day") + 1000), "day")
+    frame = days(spark)
+    delta.write(frame, tmp_path / "t", partition_by="day", target_file_bytes=512 * KIB, profile=stale)
+    assert_same_rows(read(spark, tmp_path / "t"), frame)
+
+
+def test_modes_and_options_pass_through(spark, tmp_path):
+    path, frame = tmp_path / "t", days(spark, rows=2000)
+    delta.write(frame, path, partition_by="day")
+    with pytest.raises(AnalysisException, match=r"DELTA_PATH_EXISTS|already exists"):
+        delta.write(frame, path)
+    assert versions(path) == 1
+    delta.write(frame, path, mode="ignore")
+    assert versions(path) == 1
+    for _ in range(2):
+        delta.write(frame, path, mode="append", txnAppId="night", txnVersion=7)
+    assert versions(path) == 2
+    assert read(spark, path).count() == 4000
+    day = frame.where("day = 3")
+    delta.write(day, path, mode="overwrite", replaceWhere="day = 3")
+    assert read(spark, path).where("day = 3").count() == day.count()
+    assert read(spark, path).where("day <> 3").count() == 2 * frame.where("day <> 3").count()
+    delta.write(frame.withColumn("new", F.lit(1)), path, mode="append", mergeSchema=True)
+    assert "new" in read(spark, path).columns
+    delta.write(frame, path, mode="overwrite", partition_by="few", overwriteSchema=True)
+    assert_same_rows(read(spark, path), frame)
+    assert {key for value in sizes(path) for key, _ in value} == {"few"}
+
+
+def test_a_write_that_fails_leaves_no_version(spark, tmp_path):
+    path, frame = tmp_path / "t", days(spark, rows=2000)
+    delta.write(frame, path, partition_by="day")
+    spark.sql(f"ALTER TABLE delta.`{path}` ADD CONSTRAINT small CHECK (id < 5000)")
+    before = versions(path)
+    with pytest.raises(Exception, match=r"DELTA_VIOLATE_CONSTRAINT|CHECK constraint"):
+        delta.write(frame.withColumn("id", F.col("id") + 10_000), path, mode="append")
+    with pytest.raises(AnalysisException):
+        delta.write(frame.withColumn("more", F.lit(1)), path, mode="append")
+    with pytest.raises(AnalysisException):
+        delta.write(frame, path, mode="append", partition_by="few")
+    assert versions(path) == before
+    assert_same_rows(read(spark, path), frame)
+
+
+def test_features_of_delta_keep_working(spark, tmp_path):
+    path, rows = (
+        tmp_path / "t",
+        spark.range(3000).selectExpr("id", "timestamp_seconds(id * 100) AS ts", "id % 3 AS `a b`"),
+    )
+    spark.sql(
+        f"CREATE TABLE delta.`{path}` (id BIGINT, ts TIMESTAMP, `a b` BIGINT, "
+        "day DATE GENERATED ALWAYS AS (CAST(ts AS DATE))) USING delta PARTITIONED BY (day) TBLPROPERTIES ('delta.columnMapping.mode' = 'name', "
+        "'delta.enableDeletionVectors' = 'true', 'delta.enableChangeDataFeed' = 'true')"
+    )
+    plan = delta.write(rows, path, mode="append")
+    assert plan.files == 4, "one file a day, though the frame has no day"
+    spark.sql(f"DELETE FROM delta.`{path}` WHERE id = 5")
+    delta.write(rows.where("id = 5"), path, mode="append")
+    expected = rows.withColumn("day", F.to_date("ts"))
+    assert_same_rows(read(spark, path), expected)
+
+
+def test_a_clustered_table_is_left_to_optimize(spark, tmp_path):
+    path, frame = tmp_path / "t", days(spark, rows=2000)
+    spark.sql(f"CREATE TABLE delta.`{path}` (id BIGINT, day INT, text STRING, few BIGINT) USING delta CLUSTER BY (day)")
+    plan = delta.write(frame, path, mode="append")
+    assert "OPTIMIZE" in str(plan)
+    assert plan.files == 1
+    assert_same_rows(read(spark, path), frame)
+
+
+def test_hostile_names_nulls_and_a_table_in_the_catalog(spark, tmp_path):
+    columns = ["a.b", "c`d", "_skew_partition", "hash"]
+    frame = (
+        spark.range(3000)
+        .selectExpr("if(id % 3 = 0, null, id % 5)", "id", "id * 2", "cast(id AS string)")
+        .toDF(*columns)
+    )
+    with conf(spark, "spark.databricks.delta.properties.defaults.columnMapping.mode", "name"):
+        delta.write(frame, tmp_path / "x y", partition_by="a.b")
+    assert_same_rows(read(spark, tmp_path / "x y"), frame)
+    spark.sql("CREATE DATABASE IF NOT EXISTS skewed LOCATION '" + str(tmp_path / "db") + "'")
+    try:
+        plain = days(spark, rows=2000)
+        delta.write(plain, "skewed.`my table`", partition_by="day")
+        delta.write(plain, "skewed.`my table`", mode="append")
+        assert_same_rows(spark.table("skewed.`my table`"), plain.unionAll(plain))
+    finally:
+        spark.sql("DROP DATABASE skewed CASCADE")
+
+
+def test_an_empty_frame_and_a_nested_one(spark, tmp_path):
+    frame = spark.range(50).selectExpr(
+        "id % 2 AS k",
+        "map('a', id) AS m",
+        "array(struct(id AS x, string(id) AS y)) AS l",
+        "struct(id AS i) AS s",
+        "binary(string(id)) AS b",
+        "id = 3 AS t",
+        "cast(id AS decimal(30, 5)) AS d",
+        "cast('NaN' AS float) AS f",
+    )
+    delta.write(frame, tmp_path / "t", partition_by="k")
+    delta.write(frame.where("k > 5"), tmp_path / "t", mode="append")
+    assert_same_rows(read(spark, tmp_path / "t"), frame)
+    assert sorted(map(len, sizes(tmp_path / "t").values())) == [1, 1]
+    assert sum("add" in action for commit in actions(tmp_path / "t") for action in commit) == 2
+
+
+def test_bad_input_is_told_before_anything_is_written(spark, tmp_path):
+    frame, path = days(spark, rows=100), tmp_path / "t"
+    with pytest.raises(ColumnNotFoundError, match="did you mean 'day'"):
+        delta.write(frame, path, partition_by="dya")
+    for size in (0, -1, "0", "many", True, 1.5):
+        with pytest.raises((ArgumentError, ArgumentTypeError), match="target_file_bytes"):
+            delta.write(frame, path, target_file_bytes=size)
+    with pytest.raises(ArgumentError, match="did you mean 'append'"):
+        delta.write(frame, path, mode="apend")
+    with pytest.raises(ArgumentTypeError):
+        delta.write(frame, path, partition_by=[F.col("day")])
+    with pytest.raises(ArgumentTypeError):
+        delta.write(frame, 5)
+    with pytest.raises(ArgumentTypeError):
+        delta.write([1], path)
+    with pytest.raises(ArgumentError, match="slash"):
+        delta.write(frame, "my table")
+    with pytest.raises(ArgumentError, match="optimizeWrite"):
+        delta.write(frame, path, optimizeWrite=True)
+    with pytest.raises(KeyTypeError):
+        delta.write(frame.withColumn("m", F.create_map("id", "id")), path, partition_by="m")
+    with pytest.raises(ProfileError):
+        delta.write(frame, path, partition_by="day", profile=skewkit.skew_profile(frame, "few"))
+    with pytest.raises(UnsupportedError, match="stream"):
+        delta.write(spark.readStream.format("rate").load(), path)
+    with pytest.raises(AnalysisException):
+        delta.write(frame.select("id", "id"), path)
+    assert not path.exists()
+    frame.write.parquet(str(path))
+    with pytest.raises(AnalysisException):
+        delta.write(frame, path, mode="append")
+    assert not (path / "_delta_log").exists()
+
+
+def test_any_sink_can_have_the_files(spark, tmp_path):
+    frame = days(spark)
+    planned = skewkit.repartition_by_file_size(frame, "day", target_file_bytes=512 * KIB)
+    assert "partition values" in skewkit.explain(planned)
+    planned.write.partitionBy("day").parquet(str(tmp_path / "p"))
+    found: dict[tuple, list[int]] = {}
+    for file in (tmp_path / "p").rglob("*.parquet"):
+        found.setdefault((file.parent.name,), []).append(file.stat().st_size)
+    assert_planned(found, 512 * KIB)
+    assert_same_rows(planned, frame)
