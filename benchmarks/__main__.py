@@ -6,7 +6,7 @@ from inspect import signature
 
 BENCHMARKS = (
     *("never_lose", "costs", "join", "joinshapes", "joinbounds", "window", "groups", "aggregates"),
-    *("partitioners", "balance", "papers", "cures"),
+    *("partitioners", "balance", "papers", "cures", "delta"),
 )
 
 parser = argparse.ArgumentParser(description=__doc__)

@@ -98,8 +98,8 @@ def table_detail(spark: SparkSession, table: TableName) -> TableDetail | None:
         said = str(error)
         if "PARSE_SYNTAX_ERROR" in said or "DATA_SOURCE_NOT_FOUND" in said or "DELTA_CONFIGURE_SPARK_SESSION" in said:
             raise EnvironmentProblem(
-                "this session has no Delta Lake; start it with delta-spark's jars and the settings "
-                "spark.sql.extensions and spark.sql.catalog.spark_catalog, as skewkit.testing.local_session(delta=True) does"
+                "this session has no Delta Lake; start it with delta-spark's jars, spark.sql.extensions "
+                "and spark.sql.catalog.spark_catalog, as skewkit.testing.local_session(delta=True) does"
             ) from error
         if isinstance(error, AnalysisException):
             return None

@@ -186,7 +186,8 @@ def test_features_of_delta_keep_working(spark, tmp_path):
     )
     spark.sql(
         f"CREATE TABLE delta.`{path}` (id BIGINT, ts TIMESTAMP, `a b` BIGINT, "
-        "day DATE GENERATED ALWAYS AS (CAST(ts AS DATE))) USING delta PARTITIONED BY (day) TBLPROPERTIES ('delta.columnMapping.mode' = 'name', "
+        "day DATE GENERATED ALWAYS AS (CAST(ts AS DATE))) USING delta "
+        "PARTITIONED BY (day) TBLPROPERTIES ('delta.columnMapping.mode' = 'name', "
         "'delta.enableDeletionVectors' = 'true', 'delta.enableChangeDataFeed' = 'true')"
     )
     plan = delta.write(rows, path, mode="append")

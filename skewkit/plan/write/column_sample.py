@@ -107,16 +107,14 @@ def column_samples(table: Any, codec: str) -> list[ColumnSample]:
 
 def _chunks(table: Any, codec: str, *, dictionary: bool) -> dict[str, list[tuple[float, float, float | None]]]:
     """Return (compressed, raw, dictionary's) bytes of the leaves of every column, by the column's name."""
-    import pyarrow as pa
     import pyarrow.parquet as pq
 
-    known = "snappy" if codec == "uncompressed" or not pa.Codec.is_available(_arrow_name(codec)) else _arrow_name(codec)
     target = io.BytesIO()
     pq.write_table(
         table,
         target,
         row_group_size=max(1, table.num_rows),
-        compression="none" if codec in ("none", "uncompressed") else known,
+        compression=_arrow_codec(codec),
         use_dictionary=dictionary,
         dictionary_pagesize_limit=1 << 30,
         data_page_version="1.0",
@@ -136,6 +134,12 @@ def _chunks(table: Any, codec: str, *, dictionary: bool) -> dict[str, list[tuple
     return found
 
 
-def _arrow_name(codec: str) -> str:
-    lower = codec.lower()
-    return {"lz4_raw": "lz4", "none": "snappy"}.get(lower, lower)
+def _arrow_codec(codec: str) -> str:
+    """Return pyarrow's name of a codec of Spark's; snappy where it has none."""
+    import pyarrow as pa
+
+    name = {"lz4_raw": "lz4", "uncompressed": "none"}.get(codec.lower(), codec.lower())
+    try:
+        return name if name == "none" or pa.Codec.is_available(name) else "snappy"
+    except ValueError:
+        return "snappy"

@@ -1,0 +1,160 @@
+"""`ProfileHistory`: a run counts once, decay, damaged and foreign rows, time travel, and what operators have seen."""
+
+import threading
+import warnings
+
+import pytest
+from pyspark.sql import functions as F
+
+import skewkit
+from skewkit import delta
+from skewkit.errors import ArgumentError, ArgumentTypeError
+from skewkit.testing import assert_same_rows
+from tests.delta.tablelog import versions
+
+pytestmark = [pytest.mark.delta, pytest.mark.connect]
+
+
+def frame(spark, hot=0.5, rows=1000):
+    return spark.range(rows).selectExpr(f"if(id % 100 < {int(hot * 100)}, 'hot', string(id)) AS k", "id AS v")
+
+
+def profile(spark, hot=0.5, rows=1000):
+    return skewkit.skew_profile(frame(spark, hot, rows), "k", sample="exact")
+
+
+@pytest.fixture
+def history(spark, tmp_path):
+    return delta.ProfileHistory(spark, tmp_path / "it's a history")
+
+
+def test_a_run_counts_once_and_older_ones_count_less(spark, history, tmp_path):
+    assert history.profile("orders", "k") is None
+    for _ in range(2):
+        history.record("orders", profile(spark, 0.2), run_id=1)
+    assert versions(tmp_path / "it's a history") == 2, "made, and one record"
+    assert history.profile("orders", "k") == profile(spark, 0.2)
+    history.record("orders", profile(spark, 0.8), run_id="2")
+    assert [run.run_id for run in history.runs("orders", "k")] == ["1", "2"]
+    mean = history.profile("orders", "k", decay=0.5)
+    assert mean.rows == pytest.approx(1000)
+    assert mean.share("hot") == pytest.approx((0.2 * 0.5 + 0.8) / 1.5)
+    assert history.profile("orders", "k", decay=0).share("hot") == pytest.approx(0.8)
+    assert history.profile("orders", "k", decay=1).share("hot") == pytest.approx(0.5)
+    assert history.profile("other", "k") is None
+    assert history.profile("orders", "k", "v") is None
+
+
+def test_a_join_plans_by_it_without_a_job(spark, history, monkeypatch):
+    left, right = frame(spark), spark.range(1000).selectExpr("string(id) AS k", "id AS w")
+    history.record("left", profile(spark), run_id=1)
+    history.record("right", skewkit.skew_profile(right, "k"), run_id=1)
+    plain = left.join(right, "k", "left")
+
+    def never(*_, **__):
+        raise AssertionError("read")
+
+    monkeypatch.setattr("skewkit.spark.sampling.profiling._collect", never)
+    joined = skewkit.skew_join(
+        left, right, "k", "left", strategy="salt",
+        left_profile=history.profile("left", "k"), right_profile=history.profile("right", "k"),
+    )  # fmt: skip
+    assert "'hot'" in skewkit.explain(joined)
+    assert_same_rows(joined, plain)
+
+
+def test_old_foreign_and_damaged_rows_are_passed_over(spark, history, tmp_path):
+    history.record("orders", profile(spark), run_id=1)
+    table = str(tmp_path / "it's a history")
+    good = profile(spark).to_json()
+    foreign = skewkit.skew_profile(frame(spark), "v").to_json()
+    negative = good.replace('"rows": 1000', '"rows": -1')
+    schema = "name string, keys array<string>, run_id string, rows double, profile string"
+    texts = ["{}", good[:100], foreign, negative, None]
+    rows = [("orders", ["k"], run, 1.0, text) for run, text in zip("abcde", texts, strict=True)]
+    damaged = spark.createDataFrame(rows, schema).withColumn("recorded", F.current_timestamp())
+    damaged.select("name", "keys", "run_id", "recorded", "rows", "profile").write.format("delta").mode("append").save(
+        table
+    )
+    with pytest.warns(UserWarning, match="passed over"):
+        assert history.profile("orders", "k") == profile(spark)
+
+
+def test_a_column_of_another_type_starts_anew(spark, history):
+    history.record("orders", skewkit.skew_profile(spark.range(10).selectExpr("id AS k"), "k"), run_id=1)
+    history.record("orders", profile(spark), run_id=2)
+    with pytest.warns(UserWarning, match="passed over"):
+        assert history.profile("orders", "k") == profile(spark)
+
+
+def test_time_travel_and_plot(spark, history):
+    pyplot = pytest.importorskip("matplotlib.pyplot")
+    for run, hot in enumerate((0.2, 0.5, 0.8)):
+        history.record("orders", profile(spark, hot), run_id=run)
+    assert history.profile("orders", "k", decay=0, version=1).share("hot") == pytest.approx(0.2)
+    assert history.frame(version=2).count() == 2
+    with pytest.raises(ArgumentError, match="not both"):
+        history.frame(version=1, timestamp="2024-01-01")
+    axes = history.plot("orders", "k")
+    (line,) = [each for each in axes.get_lines() if each.get_label() == "'hot'"]
+    assert list(line.get_ydata()) == pytest.approx([0.2, 0.5, 0.8])
+    pyplot.close("all")
+
+
+def test_watch_records_what_a_run_has_seen(spark, history, tmp_path):
+    right = spark.range(1000).selectExpr("string(id) AS k", "id AS w")
+    joined = skewkit.skew_join(frame(spark), right, "k", "left")
+    assert history.watch("left", joined, run_id=1)
+    assert history.profile("left", "k").share("hot") == pytest.approx(0.5, abs=0.05)
+    plan = delta.write(frame(spark), tmp_path / "t", partition_by="k")
+    assert history.watch("table", plan, run_id=1)
+    found = history.profile("table", "k")
+    assert found.share("hot") == 0.5
+    second = delta.write(frame(spark), tmp_path / "t", mode="append", profile=found)
+    assert not history.watch("table", second, run_id=2), "it has read nothing"
+    assert second.files == plan.files
+    with pytest.raises(ArgumentError):
+        history.watch("x", spark.range(1), run_id=1)
+
+
+def test_runs_that_record_at_the_same_time(spark, tmp_path, history):
+    errors = []
+
+    def record(run):
+        try:
+            delta.ProfileHistory(spark, tmp_path / "it's a history").record("orders", given, run_id=run)
+        except Exception as error:
+            errors.append(error)
+
+    given = profile(spark)
+    threads = [threading.Thread(target=record, args=(run,)) for run in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert errors == []
+    assert sorted(run.run_id for run in history.runs("orders", "k")) == ["0", "1", "2", "3"]
+
+
+def test_bad_input(spark, tmp_path, history):
+    with pytest.raises(ArgumentTypeError):
+        history.record("orders", "profile", run_id=1)
+    with pytest.raises(ArgumentError, match="name is empty"):
+        history.record(" ", profile(spark), run_id=1)
+    with pytest.raises(ArgumentTypeError, match="run_id"):
+        history.record("orders", profile(spark), run_id=None)
+    with pytest.raises(ArgumentTypeError):
+        history.profile("orders")
+    with pytest.raises(ArgumentError, match="decay"):
+        history.profile("orders", "k", decay=2)
+    with pytest.raises(ArgumentError, match="nothing to draw"):
+        history.plot("orders", "k")
+    assert not (tmp_path / "it's a history").exists()
+    old = tmp_path / "old"
+    spark.range(1).selectExpr("'x' AS name", "'{}' AS profile").write.format("delta").save(str(old))
+    with pytest.raises(ArgumentError, match="history of profiles of this version"):
+        delta.ProfileHistory(spark, old)
+    assert versions(old) == 1
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert delta.ProfileHistory(spark, tmp_path / "new").profile("orders", "k") is None
