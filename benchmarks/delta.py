@@ -42,7 +42,7 @@ def main(rows: int, runs: int) -> None:
         tasks = read_tasks(log)
     print(f"write of {min(rows, 1_000_000):,} rows over 200 days, one of them 90 %, target {TARGET >> 20} MiB")
     print(
-        f"{'way':<28}{'mappers':>8}{'files':>7}  {'hot day, MiB':<24}{'MiB':>6}{'wall s':>8}{'makespan':>9}{'longest':>8}"
+        f"{'way':<28}{'mappers':>8}{'files':>7}  {'hot day, MiB':<24}{'MiB':>6}{'wall s':>8}{'makespan':>9}{'max':>6}"
     )
     for way, mappers, wall, began, ended, found in lines:
         mine = [task for task in tasks if began <= task.launched <= ended]
@@ -51,7 +51,7 @@ def main(rows: int, runs: int) -> None:
         count, size = sum(map(len, found.values())), sum(map(sum, found.values())) / 2**20
         longest = max((task.cpu for task in mine), default=0.0)
         span = total_makespan(mine, SLOTS)
-        print(f"{way:<28}{mappers:>8}{count:>7}  {shown:<24}{size:>6.0f}{wall:>8.2f}{span:>9.2f}{longest:>8.2f}")
+        print(f"{way:<28}{mappers:>8}{count:>7}  {shown:<24}{size:>6.0f}{wall:>8.2f}{span:>9.2f}{longest:>6.2f}")
     print(f"\nMERGE of as many rows into {min(rows, 400_000):,}, {TASKS} partitions; the stage that joins and writes")
     print(f"{'case':<26}{'way':<10}{'longest rows':>13}{'median rows':>12}{'wall s':>8}{'makespan':>9}{'MiB':>6}")
     for case, way, wall, began, ended, size in merged:

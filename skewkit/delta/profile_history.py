@@ -54,6 +54,7 @@ class ProfileHistory:
     def __init__(self, spark: SparkSession, path_or_table: str | os.PathLike[str]) -> None:
         self._spark = spark
         self._table: TableName = table_name(path_or_table)
+        self._expected: list[tuple[float, ...]] = []
         self._is_there()
 
     def record(self, name: str, profile: KeyProfile, *, run_id: str | int) -> None:
@@ -103,7 +104,7 @@ class ProfileHistory:
             found = choice.profile if side == "left" else choice.other
         else:
             raise ArgumentTypeError(f"watch() takes a frame or the plan of a write, not {type(result).__name__}")
-        if found is None or found.named or not found.fraction:
+        if found is None or found.named or not found.fraction or _weights(found) in self._expected:
             return False
         self.record(name, found, run_id=run_id)
         return True
@@ -141,7 +142,11 @@ class ProfileHistory:
                 merged = each.profile
                 total = 0.0
             total = total * decay + 1.0
-        return None if merged is None else merged if total <= 1.0 else merged.decay(1.0 / total)
+        if merged is None:
+            return None
+        mean = merged if total <= 1.0 else merged.decay(1.0 / total)
+        self._expected.append(_weights(mean))
+        return mean
 
     def runs(
         self,
@@ -248,6 +253,11 @@ def _read(text: Any, keys: Sequence[str], run_id: str) -> KeyProfile | None:
         _warn(f"the profile of run {run_id!r} is of {list(profile.keys)}, not of {list(keys)}, and is passed over")
         return None
     return profile
+
+
+def _weights(profile: KeyProfile) -> tuple[float, ...]:
+    """Return what tells an expected profile from a measured one, also after a cast of its keys."""
+    return (profile.rows, profile.nulls, *(heavy.estimate for heavy in profile.heavy))
 
 
 def _warn(text: str) -> None:

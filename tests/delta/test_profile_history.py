@@ -106,6 +106,8 @@ def test_watch_records_what_a_run_has_seen(spark, history, tmp_path):
     joined = skewkit.skew_join(frame(spark), right, "k", "left")
     assert history.watch("left", joined, run_id=1)
     assert history.profile("left", "k").share("hot") == pytest.approx(0.5, abs=0.05)
+    again = skewkit.skew_join(frame(spark), right, "k", "left", left_profile=history.profile("left", "k"))
+    assert not history.watch("left", again, run_id=2), "it has read nothing"
     plan = delta.write(frame(spark), tmp_path / "t", partition_by="k")
     assert history.watch("table", plan, run_id=1)
     found = history.profile("table", "k")

@@ -68,9 +68,10 @@ def partition_sizes(df: DataFrame, keys: Keys | None) -> PartitionSizes:
     given = [F.when(F.col(at) >= 0, cell) for cell in (F.col(at), *cells)]
     row = F.struct(*(cell.alias(f"c{i}") for i, cell in enumerate(given)))
     length_names = [names(f"length{i}") for i in range(len(varying))]
+    own = [] if keys is None else [names(f"key{i}") for i in range(len(keys.columns))]
+    cut = [] if keys is None else [column.alias(name) for column, name in zip(keys.columns, own, strict=True)]
     placed = df.select("*", F.monotonically_increasing_id().alias(at)).select(
-        (F.lit(0).cast("bigint") if keys is None else keys.hash).alias(names("hash")),
-        (F.lit("") if keys is None else _shown(keys)).alias(names("value")),
+        *cut,
         F.when(_is_sampled(at, _block_bits(df)), row).alias(names("row")),
         *(
             length.cast("bigint").alias(n)
@@ -78,10 +79,12 @@ def partition_sizes(df: DataFrame, keys: Keys | None) -> PartitionSizes:
             if length is not None
         ),
     )
-    groups = placed.groupBy(names("hash"), names("value"), names("row")).agg(
-        F.count(F.lit(1)).alias("rows"), *(F.sum(n).alias(f"l{i}") for i, n in enumerate(length_names))
+    groups = placed.groupBy(*own, names("row")).agg(
+        F.count(F.lit(1)).alias(names("rows")), *(F.sum(n).alias(n) for n in length_names)
     )
-    table = as_arrow(groups.toDF("hash", "value", "row", "rows", *(f"l{i}" for i in range(len(varying)))))
+    hashed = F.xxhash64(*own) if own else F.lit(0).cast("bigint")
+    found = groups.select(hashed, _shown(own), names("row"), names("rows"), *length_names)
+    table = as_arrow(found.toDF("hash", "value", "row", "rows", *(f"l{i}" for i in range(len(varying)))))
     return _found(table, len(varying), varying, tuple(f.dataType for f in fields if not _can_sample(f.dataType)))
 
 
@@ -121,9 +124,10 @@ def _found(table: Any, count: int, varying: Sequence[int], unsampled: tuple[Data
     )
 
 
-def _shown(keys: Keys) -> Column:
-    cells = [F.coalesce(column.cast("string"), F.lit("null")) for column in keys.columns]
-    return F.substring(F.concat_ws(", ", *cells), 1, 80)
+def _shown(keys: Sequence[str]) -> Column:
+    """Return a partition value as text."""
+    cells = [F.coalesce(F.col(name).cast("string"), F.lit("null")) for name in keys]
+    return F.substring(F.concat_ws(", ", *cells), 1, 80) if cells else F.lit("")
 
 
 def _is_sampled(at: str, bits: int) -> Column:
