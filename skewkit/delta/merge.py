@@ -86,7 +86,7 @@ def merge(
     return MergeBuilder(table, target, source, keys, aliases, _placeholders(placeholders, keys), profile)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class MergeBuilder:
     """A MERGE that is being built; every clause returns a new builder. The methods are those of Delta's own."""
 

@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
@@ -238,7 +237,7 @@ class ProfileHistory:
             return
         try:
             self._spark.sql(f"CREATE TABLE IF NOT EXISTS {self._table.sql} ({_SCHEMA}) USING delta")
-        except PySparkException:
+        except Exception:
             if not self._is_there():  # else another run was first
                 raise
 

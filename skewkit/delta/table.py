@@ -9,6 +9,7 @@ from typing import Any
 
 from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 
 from skewkit.errors import ArgumentError, ArgumentTypeError, EnvironmentProblem
 from skewkit.options import byte_size
@@ -17,6 +18,7 @@ from skewkit.spark.expressions.keys import quoted
 _PART = r"(?:`(?:[^`]|``)+`|\w+)"
 _NAME = re.compile(rf"{_PART}(?:\.{_PART}){{0,3}}")
 _BY_PATH = re.compile(r"delta\.`((?:[^`]|``)+)`", re.IGNORECASE)
+_OWN_FILE = r"/part-\d+-[0-9a-f-]+\.c\d+[^/]*\.parquet$"
 _TARGET = "delta.targetFileSize"
 
 
@@ -124,6 +126,29 @@ def existing_table(spark: SparkSession, table: TableName, what: str) -> TableDet
     if detail is None:
         raise ArgumentError(f"{what} needs a Delta table, and {table.sql} is none; write it first, or check its name")
     return detail
+
+
+def check_folder(spark: SparkSession, table: TableName) -> None:
+    """Refuse a folder that holds files and is no Delta table; Delta would begin its log beside them.
+
+    Files that are named as Delta names its own are left by a write that was killed before its commit, and no reason.
+
+    Raises:
+        ArgumentError: there are other files.
+    """
+    if table.path is None:
+        return
+    try:
+        files = spark.read.format("binaryFile").option("recursiveFileLookup", "true").load(table.path)
+        other = files.where(~F.col("path").rlike(_OWN_FILE)).select("path").limit(1).collect()
+    except PySparkException:  # no such folder
+        return
+    if other:
+        name = str(other[0][0]).rpartition("/")[2]
+        raise ArgumentError(
+            f"{table.path} is no Delta table and holds other files, such as {name}; take an empty folder, or make it a "
+            f"table with CONVERT TO DELTA"
+        )
 
 
 def last_row_bytes(spark: SparkSession, table: TableName) -> float | None:

@@ -12,7 +12,7 @@ from skewkit.api.arguments import check_batch, check_frame
 from skewkit.api.repartition.by_file_size import FILE_BYTES, file_bytes, file_plan, partition_keys
 from skewkit.checks import one_of
 from skewkit.delta.generated import with_generated
-from skewkit.delta.table import TableDetail, TableName, last_row_bytes, table_detail, table_name
+from skewkit.delta.table import TableDetail, TableName, check_folder, last_row_bytes, table_detail, table_name
 from skewkit.errors import ArgumentError
 from skewkit.logs import LOG
 from skewkit.plan.profile.key_profile import KeyProfile
@@ -78,6 +78,8 @@ def write(
         plan = _unplanned(named or ())
         _save(df, table, mode, named, options)  # Delta says what is wrong, or does nothing, before a job
         return plan
+    if detail is None:
+        check_folder(spark, table)
     target = own_target or (detail.target_file_bytes if detail is not None else None) or FILE_BYTES
     wide, added = df, tuple[str, ...]()
     if partition_by is None and detail is not None and detail.partition_columns:

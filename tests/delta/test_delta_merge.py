@@ -161,7 +161,7 @@ def random_rows(spark, seed, type_, *, target):
     return frame.select(F.expr(cast.get(type_, f"cast(k AS {type_})")).alias("k"), "l", "v")
 
 
-@pytest.mark.every(9)
+@pytest.mark.every(15)
 @pytest.mark.parametrize("clauses", CLAUSES)
 @pytest.mark.parametrize("keys", KEYS)
 @pytest.mark.parametrize("type_", TYPES)

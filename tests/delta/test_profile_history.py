@@ -108,11 +108,11 @@ def test_watch_records_what_a_run_has_seen(spark, history, tmp_path):
     assert history.profile("left", "k").share("hot") == pytest.approx(0.5, abs=0.05)
     again = skewkit.skew_join(frame(spark), right, "k", "left", left_profile=history.profile("left", "k"))
     assert not history.watch("left", again, run_id=2), "it has read nothing"
-    plan = delta.write(frame(spark), tmp_path / "t", partition_by="k")
+    plan = delta.write(frame(spark, rows=100), tmp_path / "t", partition_by="k")
     assert history.watch("table", plan, run_id=1)
     found = history.profile("table", "k")
     assert found.share("hot") == 0.5
-    second = delta.write(frame(spark), tmp_path / "t", mode="append", profile=found)
+    second = delta.write(frame(spark, rows=100), tmp_path / "t", mode="append", profile=found)
     assert not history.watch("table", second, run_id=2), "it has read nothing"
     assert second.files == plan.files
     with pytest.raises(ArgumentError):

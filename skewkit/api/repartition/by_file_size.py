@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import numpy as np
 from pyspark.sql import DataFrame
 
 from skewkit.api.arguments import check_batch, check_frame, given_profile
@@ -62,8 +61,8 @@ def repartition_by_file_size(
 
     >>> df = spark.range(4000).selectExpr("id", "if(id < 3600, 1, id % 8) AS day")
     >>> frame = repartition_by_file_size(df, "day", target_file_bytes=4096)
-    >>> print(explain(frame))  # doctest: +ELLIPSIS
-    write by day: ... files of 8 partition values by ...
+    >>> "files of 8 partition values" in explain(frame)
+    True
     """
     check_frame(df, "repartition_by_file_size")
     check_batch(df, "repartition_by_file_size")
@@ -122,13 +121,13 @@ def file_plan(
     names = keys.names if keys is not None else ()
     if not sizes.rows.size:
         return plan_files(names, (), target, notes=notes)
-    if sizes.sample.num_columns:
+    if sizes.sample.num_columns and sizes.sample.num_rows:
         sample = sampled_rows(sizes.sample, sizes.varying, sizes.sample_lengths, codec)
-        found = value_bytes(sample, sizes.rows, sizes.lengths, target)
+        rest = sizes.rows * sum(map(row_bytes, sizes.unsampled))
+        found = value_bytes(sample, sizes.rows, sizes.lengths, target) + rest
         sized = f"from {sizes.sample.num_rows:,} sampled rows, encoded with {codec}"
     else:
-        found, sized = np.zeros(sizes.rows.size), "by the types of the columns"
-    found = found + sizes.rows * sum(map(row_bytes, sizes.unsampled))
+        found, sized = sizes.rows * row_bytes(df.schema), "by the types of the columns"
     each = zip(sizes.values, sizes.hashes.tolist(), sizes.rows.tolist(), found.tolist(), strict=True)
     values = [ValueBytes(*value) for value in each]
     plan = plan_files(names, values, target, slots=slots, sized_by=sized, counted_by="counted", notes=notes)

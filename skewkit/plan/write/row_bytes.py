@@ -41,7 +41,7 @@ class SampledRows:
         in_file, per_row = rows, 0.0
         for _ in range(_STEPS):
             per_row = self._per_row(in_file, own_lengths)
-            room = max(1.0, target - self.overhead)
+            room = max(target / 2, target - self.overhead)
             in_file = min(rows, max(1.0, room / per_row)) if per_row else rows
         return rows * per_row + self.overhead * max(1.0, rows / max(1.0, in_file))
 
@@ -81,7 +81,7 @@ def value_bytes(
     for at, (count, sums) in enumerate(zip(rows.tolist(), lengths.tolist(), strict=True)):
         own = [total / max(1, count) for total in sums]
         # Values with about as many rows, and about as long ones, take about as many bytes per row.
-        key = (round(np.log2(max(1, count)) * 4), *(round(each, 1 - len(str(int(each)))) for each in own))
+        key = (round(np.log2(max(1, count)) * 4), *(round(each, 2 - len(str(int(each)))) for each in own))
         if key not in known:
             known[key] = sample.bytes_of(count, own, target) / max(1, count)
         found[at] = known[key] * count

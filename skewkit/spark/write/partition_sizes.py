@@ -26,6 +26,7 @@ _CLIPPED = 2048
 _FIXED = frozenset(
     ["boolean", "byte", "short", "integer", "long", "float", "double", "decimal", "date", "timestamp", "timestamp_ntz"]
 )
+_VARYING = (StringType, BinaryType, ArrayType, MapType)
 _POSITION = (1 << 33) - 1
 
 
@@ -59,7 +60,7 @@ def partition_sizes(df: DataFrame, keys: Keys | None) -> PartitionSizes:
     names = Names(df)
     fields = df.schema.fields
     sampled = [(f.name, f.dataType) for f in fields if _can_sample(f.dataType)]
-    varying = [i for i, (_, type_) in enumerate(sampled) if _length(F.lit(None), type_) is not None][:_MOST_LENGTHS]
+    varying = [i for i, (_, type_) in enumerate(sampled) if isinstance(type_, _VARYING)][:_MOST_LENGTHS]
     columns = [F.col(quoted(name)) for name, _ in sampled]
     lengths = [_length(columns[i], sampled[i][1]) for i in varying]
     cells = [_cell(column, type_) for column, (_, type_) in zip(columns, sampled, strict=True)]
@@ -134,10 +135,12 @@ def _is_sampled(at: str, bits: int) -> Column:
     """Return whether a row, by its number, is of a block that is sampled: one whose number has few bits set.
 
     Of the first two input partitions blocks with two bits are, of the next 14 those with one, then the first block of
-    each up to the 128th. So a partition of 2^b blocks has about b * b / 2 or b of them, spread over all of it.
+    each up to the 128th, and of some later ones. So a partition of 2^b blocks has about b * b / 2 or b of them, spread
+    over all of it.
     """
     partition, block = f"shiftright(`{at}`, 33)", f"bit_count(shiftright(`{at}` & {_POSITION}L, {bits}))"
-    most = f"CASE WHEN {partition} < 2 THEN 2 WHEN {partition} < 16 THEN 1 WHEN {partition} < 128 THEN 0 ELSE -1 END"
+    first = f"{partition} < 128 OR {partition} % 61 = 0"
+    most = f"CASE WHEN {partition} < 2 THEN 2 WHEN {partition} < 16 THEN 1 WHEN {first} THEN 0 ELSE -1 END"
     return F.expr(f"{block} <= {most}")
 
 
@@ -146,22 +149,21 @@ def _block_bits(df: DataFrame) -> int:
     return 7 if width <= 1024 else 5 if width <= 4096 else 3
 
 
-def _can_sample(type_: DataType) -> bool:
+def _can_sample(type_: DataType, *, nested: bool = False) -> bool:
     if isinstance(type_, StructType):
-        return all(_can_sample(field.dataType) for field in type_.fields) and bool(type_.fields)
+        return all(_can_sample(field.dataType, nested=True) for field in type_.fields) and bool(type_.fields)
     if isinstance(type_, ArrayType):
-        return _can_sample(type_.elementType)
-    if isinstance(type_, MapType):
-        return _can_sample(type_.keyType) and _can_sample(type_.valueType)
+        return _can_sample(type_.elementType, nested=True)
+    if isinstance(type_, MapType):  # of which Spark groups by none inside of others
+        return not nested and _can_sample(type_.keyType, nested=True) and _can_sample(type_.valueType, nested=True)
     return isinstance(type_, StringType | BinaryType) or type_.typeName() in _FIXED
 
 
-def _length(column: Column, type_: DataType) -> Column | None:
+def _length(column: Column, type_: DataType) -> Column:
+    """Return the bytes of a text or binary, or the elements of an array or map."""
     if isinstance(type_, StringType | BinaryType):
         return F.octet_length(column)
-    if isinstance(type_, ArrayType | MapType):
-        return F.greatest(F.size(column), F.lit(0))
-    return None
+    return F.greatest(F.size(column), F.lit(0))
 
 
 def _mean_length(column: Any) -> float:
