@@ -34,6 +34,7 @@ from skewkit.spark.explained.plan_facts import PlanFacts
 from skewkit.spark.expressions.columns import read_literal
 from skewkit.spark.expressions.keys import quoted
 from skewkit.spark.session.compat import default_partitions, is_column, tells_case
+from skewkit.spark.session.jobs import described
 from skewkit.spark.session.remembered import remember
 
 _PILED = 0.5
@@ -201,7 +202,8 @@ class MergeBuilder:
                 return True, f"nobody counted null keys, as the source {costly}"
             test = self.keys.null_source() + ("" if placeholders is None else f" OR {placeholders}")
             counts = self.source.alias(self.aliases[1]).agg(F.count(F.lit(1)), F.expr(f"count_if({test})"))
-            rows, alone = counts.collect()[0]
+            with described(self.source.sparkSession, "skewkit merge: null keys of the source"):
+                rows, alone = counts.collect()[0]
         text = f"{alone:,.0f} of {rows:,.0f} source rows have a key that matches nothing"
         few = rows < settings_of(self.source).min_rows
         if few or alone * n < _PILED * rows or not alone:
@@ -214,7 +216,8 @@ class MergeBuilder:
             return (), ()
         frame = self.target.alias(self.aliases[0])
         tests = [_among(self.keys.target, [each]) for each in self.placeholders]
-        flags = frame.agg(*(F.expr(f"coalesce(bool_or({test}), false)") for test in tests)).collect()[0]
+        with described(frame.sparkSession, "skewkit merge: placeholders among the target's keys"):
+            flags = frame.agg(*(F.expr(f"coalesce(bool_or({test}), false)") for test in tests)).collect()[0]
         absent = tuple(each for each, there in zip(self.placeholders, flags, strict=True) if not there)
         there = len(self.placeholders) - len(absent)
         notes = (

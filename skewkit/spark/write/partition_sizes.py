@@ -19,6 +19,7 @@ from pyspark.sql.types import ArrayType, BinaryType, DataType, MapType, StringTy
 from skewkit.spark.explained.row_counts import row_bytes
 from skewkit.spark.expressions.keys import Keys, Names, quoted
 from skewkit.spark.session.compat import as_arrow
+from skewkit.spark.session.jobs import described
 
 _MOST_LENGTHS = 12
 _CLIPPED = 2048
@@ -85,7 +86,9 @@ def partition_sizes(df: DataFrame, keys: Keys | None) -> PartitionSizes:
     )
     hashed = F.xxhash64(*own) if own else F.lit(0).cast("bigint")
     found = groups.select(hashed, _shown(own), names("row"), names("rows"), *length_names)
-    table = as_arrow(found.toDF("hash", "value", "row", "rows", *(f"l{i}" for i in range(len(varying)))))
+    found = found.toDF("hash", "value", "row", "rows", *(f"l{i}" for i in range(len(varying))))
+    with described(df.sparkSession, "skewkit write: rows per partition value, and a sample"):
+        table = as_arrow(found)
     return _found(table, len(varying), varying, tuple(f.dataType for f in fields if not _can_sample(f.dataType)))
 
 
