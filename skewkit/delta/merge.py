@@ -26,15 +26,15 @@ from skewkit.delta.merge_sql import (
 )
 from skewkit.delta.table import TableName, existing_table, table_name
 from skewkit.errors import ArgumentError, ArgumentTypeError
-from skewkit.logs import LOG
 from skewkit.plan.choice import Choice
+from skewkit.plan.explanation import choice_text
 from skewkit.plan.profile.heavy_key import key_text
 from skewkit.plan.profile.key_profile import KeyProfile
 from skewkit.spark.explained.plan_facts import PlanFacts
 from skewkit.spark.expressions.columns import read_literal
 from skewkit.spark.expressions.keys import quoted
 from skewkit.spark.session.compat import default_partitions, is_column, tells_case
-from skewkit.spark.session.jobs import described
+from skewkit.spark.session.jobs import counted, described
 from skewkit.spark.session.remembered import remember
 
 _PILED = 0.5
@@ -143,7 +143,8 @@ class MergeBuilder:
             ArgumentError: there is no clause.
             Exception: Delta's own errors stay Delta's, and the table is unchanged then.
         """
-        choice, condition = self._decided()
+        with counted() as used:
+            choice, condition = self._decided()
         spark, view = self.source.sparkSession, f"skewkit_merge_{uuid.uuid4().hex}"
         # A view's plan is dropped from the cache with the view, so it must not be a plan that the user has cached.
         self.source.where(F.lit("merged by skewkit").isNotNull()).createOrReplaceTempView(view)
@@ -151,16 +152,14 @@ class MergeBuilder:
             statement = merge_statement(
                 self.table.sql, view, condition, self.clauses, aliases=self.aliases, evolve=self.evolve
             )
-            return remember(spark.sql(statement), choice)
+            return remember(spark.sql(statement), choice, used)
         finally:
             spark.catalog.dropTempView(view)
 
     def explain(self) -> str:
         """Return what is done with null keys, and how long the longest task will be, of both sides' keys."""
-        choice, condition = self._decided()
-        lines = [f"merge into {self.table.sql}", f"  strategy   {choice.strategy}: {choice.reason}"]
-        lines += [f"  join       {self._join()}", f"  on         {condition}"]
-        return "\n".join([*lines, *(f"  note       {note}" for note in (*choice.notes, *self._hot_keys()))])
+        choice, _ = self._decided()
+        return choice_text(replace(choice, notes=(*choice.notes, *self._hot_keys())))
 
     # --- what is decided ---
 
@@ -169,8 +168,8 @@ class MergeBuilder:
         if not self.clauses:
             raise ArgumentError("this MERGE has no clause; add one, such as .whenMatchedUpdateAll()")
         choice, condition = self._spread()
-        LOG.info("merge: %s (%s)", choice.strategy, choice.reason)
-        return choice, condition
+        lines = (f"  join       {self._join()}", f"  on         {condition}")
+        return replace(choice, operator=f"merge into {self.table.sql}", kind="merge", lines=lines), condition
 
     def _spread(self) -> tuple[Choice, str]:
         keys = self.keys

@@ -9,15 +9,16 @@ from typing import Any
 from pyspark.sql import DataFrame, DataFrameWriter
 
 from skewkit.api.arguments import check_batch, check_frame
-from skewkit.api.repartition.by_file_size import FILE_BYTES, file_bytes, file_plan, partition_keys
+from skewkit.api.repartition.by_file_size import FILE_BYTES, file_bytes, file_choice, file_plan, partition_keys
 from skewkit.checks import one_of
 from skewkit.delta.generated import with_generated
 from skewkit.delta.table import TableDetail, TableName, check_folder, last_row_bytes, table_detail, table_name
 from skewkit.errors import ArgumentError
-from skewkit.logs import LOG
 from skewkit.plan.profile.key_profile import KeyProfile
 from skewkit.plan.write.file_plan import FilePlan
 from skewkit.spark.expressions.selecting import without
+from skewkit.spark.session.jobs import counted
+from skewkit.spark.session.remembered import remember
 from skewkit.spark.write.write_route import routed
 
 MODES = ("append", "overwrite", "error", "errorifexists", "ignore")
@@ -86,21 +87,22 @@ def write(
         wide, added = with_generated(df, table, detail.partition_columns)
         there = {name.lower() for name in wide.columns}
         keys = partition_keys(wide, [name for name in detail.partition_columns if name.lower() in there])
-    row_size = last_row_bytes(spark, table) if profile is not None and detail is not None else None
-    plan = file_plan(
-        wide,
-        keys,
-        target,
-        compression=_option(options, "compression"),
-        profile=profile,
-        row_size=row_size,
-        notes=_notes(detail),
-    )
-    LOG.info("%s", plan)
-    placed = routed(wide, keys, plan)
+    with counted() as used:
+        row_size = last_row_bytes(spark, table) if profile is not None and detail is not None else None
+        plan = file_plan(
+            wide,
+            keys,
+            target,
+            compression=_option(options, "compression"),
+            profile=profile,
+            row_size=row_size,
+            notes=_notes(detail),
+        )
+        placed = routed(wide, keys, plan)
+    placed = remember(without(placed, *added) if added else placed, file_choice(plan, "write"), used)
     if plan.rows_per_file and _option(options, "maxRecordsPerFile") is None:
         options = {**options, "maxRecordsPerFile": plan.rows_per_file}
-    _save(without(placed, *added) if added else placed, table, mode, named, options)
+    _save(placed, table, mode, named, options)
     return plan
 
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from pyspark.sql import DataFrame
 
-from skewkit.api.arguments import check_batch, check_frame, given_profile
+from skewkit.api.arguments import check_batch, check_frame, given_profile, settings_of
 from skewkit.checks import whole_number
 from skewkit.errors import ArgumentError, ArgumentTypeError, ProfileError
 from skewkit.options import byte_size
@@ -19,8 +19,10 @@ from skewkit.plan.write.value_profile import value_profile
 from skewkit.spark.explained.plan_facts import PlanFacts
 from skewkit.spark.explained.row_counts import row_bytes
 from skewkit.spark.expressions.keys import Keys, find_keys
-from skewkit.spark.session.compat import conf_reader, tasks_at_a_time
+from skewkit.spark.session.compat import conf_reader
+from skewkit.spark.session.jobs import counted
 from skewkit.spark.session.remembered import remember
+from skewkit.spark.session.slots import terms_of
 from skewkit.spark.write.partition_sizes import partition_sizes
 from skewkit.spark.write.write_route import routed
 
@@ -68,8 +70,15 @@ def repartition_by_file_size(
     check_batch(df, "repartition_by_file_size")
     target = file_bytes(target_file_bytes) or FILE_BYTES
     found = partition_keys(df, keys)
-    plan = file_plan(df, found, target, compression=compression, profile=profile)
-    return remember(routed(df, found, plan), Choice("repartition", "files", str(plan)))
+    with counted() as used:
+        plan = file_plan(df, found, target, compression=compression, profile=profile)
+        planned = routed(df, found, plan)
+    return remember(planned, file_choice(plan, "repartition"), used)
+
+
+def file_choice(plan: FilePlan, kind: str) -> Choice:
+    """Return what a plan of files decides, for `explain` and `decisions`; `kind` is the operator."""
+    return Choice(plan.title, "files", plan.reason, notes=plan.notes, kind=kind, lines=plan.lines)
 
 
 def file_bytes(target: int | str | None) -> int | None:
@@ -113,7 +122,7 @@ def file_plan(
 
     `row_size` are the bytes of a row in the last files of the same table, for plans by a profile.
     """
-    slots = tasks_at_a_time(df.sparkSession) or 1
+    slots = terms_of(df.sparkSession, settings_of(df), 1).slots.number
     if profile is not None:
         return _by_profile(df, keys, target, profile, row_size, slots, notes)
     sizes = partition_sizes(df, keys)

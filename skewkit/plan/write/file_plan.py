@@ -60,19 +60,33 @@ class FilePlan:
     notes: tuple[str, ...] = ()
     profile: KeyProfile | None = None
 
-    def __str__(self) -> str:
-        by = f"by {', '.join(self.keys)}" if self.keys else "without partition columns"
+    @property
+    def title(self) -> str:
+        """What is written, in a few words."""
+        return f"write by {', '.join(self.keys)}" if self.keys else "write without partition columns"
+
+    @property
+    def reason(self) -> str:
+        """The files, tasks and target in one line."""
         values = "" if self.values is None or not self.keys else f" of {self.values:,} partition values"
-        lines = [
-            f"write {by}: {self.files:,} files{values} by {self.tasks:,} tasks, target {_size(self.target)}",
+        return f"{self.files:,} files{values} by {self.tasks:,} tasks, target {_size(self.target)}"
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """What the plan rests on, and which values are cut."""
+        found = [
             f"  rows       {self.rows:,.0f}, {self.counted_by}",
             f"  bytes      some {_size(self.bytes)} in Parquet, {self.sized_by}",
         ]
         if self.keys and self.route is not None:
-            lines.append(f"  cut        {self.cut:,} values into several files, each by a task of its own")
+            found.append(f"  cut        {self.cut:,} values into several files, each by a task of its own")
             for h in [h for h in self.route.heavy if len(h.parts) > 1][:8]:
-                lines.append(f"             {h.key[0]}: {len(h.parts)} files, some {_size(h.weight)}")
-        return "\n".join([*lines, *(f"  note       {note}" for note in self.notes)])
+                found.append(f"             {h.key[0]}: {len(h.parts)} files, some {_size(h.weight)}")
+        return tuple(found)
+
+    def __str__(self) -> str:
+        notes = (f"  note       {note}" for note in self.notes)
+        return "\n".join([f"{self.title}: {self.reason}", *self.lines, *notes])
 
 
 def files_for(size: float, target: float) -> int:
