@@ -9,15 +9,15 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from skewkit.delta.merge import MergeBuilder, merge
+    from skewkit.delta.merge_builder import MergeBuilder, merge
+    from skewkit.delta.planned_write import write
     from skewkit.delta.profile_history import ProfileHistory
-    from skewkit.delta.write import write
 
 _HOMES = {
-    "MergeBuilder": "skewkit.delta.merge",
+    "MergeBuilder": "skewkit.delta.merge_builder",
     "ProfileHistory": "skewkit.delta.profile_history",
-    "merge": "skewkit.delta.merge",
-    "write": "skewkit.delta.write",
+    "merge": "skewkit.delta.merge_builder",
+    "write": "skewkit.delta.planned_write",
 }
 
 __all__ = ["MergeBuilder", "ProfileHistory", "merge", "write"]

@@ -16,7 +16,6 @@ ABOVE = 1.1
 """Files are planned for up to so many times the target: rows that turn out smaller still fill half of it."""
 OPENING = 1 << 20
 """Bytes that a task could have written while it opens, closes and registers a file."""
-MOST_TASKS = 1 << 16
 _MOST_BUCKETS = 1 << 13
 _MOST_WHOLE = 512
 
@@ -81,7 +80,9 @@ class FilePlan:
         if self.keys and self.route is not None:
             found.append(f"  cut        {self.cut:,} values into several files, each by a task of its own")
             for h in [h for h in self.route.heavy if len(h.parts) > 1][:8]:
-                found.append(f"             {h.key[0]}: {len(h.parts)} files, some {_size(h.weight)}")
+                found.append(
+                    f"             {h.key[0]}: {len(h.parts)} files, some {_size(h.weight - OPENING * len(h.parts))}"
+                )
         return tuple(found)
 
     def __str__(self) -> str:
@@ -144,7 +145,7 @@ def plan_files(
     work = size + OPENING * files
     unit = max(target, OPENING)
     tasks = max(math.ceil(work / (unit + OPENING)), max(pieces, default=1), min(slots, files), 1)
-    tasks = min(tasks, MOST_TASKS, max(1, files))
+    tasks = min(tasks, max(1, files))
     count = len(tail) or min(_MOST_BUCKETS, 1 << (8 * max(1, min(len(bucketed), tasks))).bit_length())
     buckets = np.asarray(tail if tail else np.zeros(count), dtype=np.float64) + 0.0
     buckets[buckets > 0] += OPENING
@@ -153,7 +154,7 @@ def plan_files(
     route = None
     if tasks > 1:
         heavy = [
-            HeavyLoad((values[i].value,), values[i].hash, values[i].bytes + OPENING, pieces=min(pieces[i], tasks))
+            HeavyLoad((values[i].value,), values[i].hash, values[i].bytes + OPENING * pieces[i], pieces=pieces[i])
             for i in several + whole
         ]
         load = KeyLoad(tuple(keys), ("string",) * len(keys), tuple(_merged(heavy)), tuple(buckets.tolist()))
