@@ -149,10 +149,11 @@ CURVE = Figure(
             "The aim: at equal pairs less imbalance, or at equal imbalance fewer pairs, than D-Choices and W-Choices.",
             _read_off,
             "A stream without heavy keys has no use for lists: there the two hashed workers of every key are hard to "
-            "beat. W-Choices at one or two messages above the mean can be as balanced as whole messages allow.",
+            "beat. What else is left ends within a few messages of the mean: to be so balanced `wrap` needs a margin "
+            "of 1 or an epsilon near 0, and more pairs. The slack of several sources adds up.",
         ),
         Claim(
-            "The default, epsilon 1e-4 and margin 4, is the knee of the curves.",
+            "The default, epsilon 1e-4 and margin 4, is near the knee of the curves.",
             _default,
             "With several sources what each allows itself adds up, by 4 messages per source at most.",
         ),
