@@ -29,10 +29,6 @@ class Settings:
     slots: int = _setting("slots", 0, "auto: tasks at a time to plan for; 0: those that the session has")
     margin: float = _setting("margin", 0.5, "auto: seconds that another plan must save; negative: what it may cost")
     storage: float = _setting("storage", 1.0, "auto: how many times slower storage and network are than a local disk")
-    min_straggler: float = _setting("minStraggler", 1.5, "auto: least longest task of plain Spark, in mean tasks")
-    min_rows: int = _setting("minRows", 20_000, "auto: fewer rows, read or produced, stay native")
-    min_distinct: float = _setting("minDistinct", 0.05, "auto: least distinct values per row to cut a collect_set")
-    check_functions: bool = _setting("checkFunctions", True, "try group functions on made-up rows before a job")
     broadcast_rows: int = _setting("broadcastRows", 100_000, "broadcast_head: most rows of the broadcast")
     broadcast_bytes: int = _setting("broadcastBytes", 64 << 20, "broadcast_head: most bytes of the broadcast")
     broadcast_side: int = _setting("broadcastSide", 512 << 20, "auto: most bytes in memory of a whole side's broadcast")
@@ -73,13 +69,11 @@ def byte_size(text: str | None, unit: str = "b") -> int | None:
 
 def _parsed(about: Any, default: Any, text: str) -> Any:
     try:
-        if isinstance(default, bool):
-            return {"true": True, "false": False}[text.strip().lower()]
         value = type(default)(text)
         if not math.isfinite(value) or (value < 0 and about["conf"] != PREFIX + "margin"):
             raise ValueError(text)
         return value
-    except (KeyError, ValueError) as error:
+    except ValueError as error:
         raise ArgumentError(
             f"{about['conf']} is {text!r}; expected a {type(default).__name__} such as {default} ({about['meaning']})"
         ) from error

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
 from typing import Any
 
 from pyspark import errors as spark_errors
@@ -28,7 +27,6 @@ from skewkit.plan.profile.rehash import NO_KEY, recast
 from skewkit.plan.profile.values import hashable, is_value_of
 from skewkit.spark.explained.plan_facts import PlanFacts
 from skewkit.spark.expressions.keys import Keys
-from skewkit.spark.sampling.profiling import Found, Task, auto_fraction, profile
 from skewkit.spark.session.compat import (
     conf_reader,
     default_partitions,
@@ -239,19 +237,6 @@ def stale_note(profile: KeyProfile, partitions: int) -> tuple[str, ...]:
         f"the profile lists keys from {profile.theta:.2%} of the rows on, as for {1 / (5 * profile.theta):.0f} "
         f"partitions; take it with partitions={partitions} to see the smaller ones",
     )
-
-
-def measured(
-    sides: Sequence[tuple[PlanFacts, Keys]], partitions: int, settings: Settings, **wanted: Any
-) -> list[Found]:
-    """Profile one or two frames in one query, from samples sized for the number of partitions.
-
-    `wanted` is what else to measure of the first frame: fields of `skewkit.spark.sampling.profiling.Task`.
-    """
-    rows = settings.sample_rows * partitions
-    tasks = [Task(seen.frame, keys, auto_fraction(seen.source_rows, rows)) for seen, keys in sides]
-    tasks[0] = replace(tasks[0], **wanted)
-    return profile(tasks, partitions, rows)
 
 
 _FAILURES = (

@@ -11,7 +11,7 @@ from typing import Any
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from skewkit.api.arguments import check_batch, check_frame, settings_of
+from skewkit.api.arguments import check_batch, check_frame
 from skewkit.api.profile import skew_profile
 from skewkit.delta.merge_keys import MergeKeys, merge_keys, row_hash
 from skewkit.delta.merge_sql import (
@@ -37,6 +37,10 @@ from skewkit.spark.session.compat import default_partitions, is_column, tells_ca
 from skewkit.spark.session.jobs import counted, described
 from skewkit.spark.session.remembered import remember
 
+_FEW_ROWS = 20_000
+"""Source rows below which null keys are no load, wherever they are."""
+_STRAGGLES = 1.5
+"""The longest task, in mean tasks, from which on a hot key is worth a word."""
 _PILED = 0.5
 """Rows that match nothing are spread from so many mean partitions of the source's rows on."""
 
@@ -204,7 +208,7 @@ class MergeBuilder:
             with described(self.source.sparkSession, "skewkit merge: null keys of the source"):
                 rows, alone = counts.collect()[0]
         text = f"{alone:,.0f} of {rows:,.0f} source rows have a key that matches nothing"
-        few = rows < settings_of(self.source).min_rows
+        few = rows < _FEW_ROWS
         if few or alone * n < _PILED * rows or not alone:
             return False, f"{text}, too few to pile up in {n} tasks"
         return True, f"{text}; one task of {n} would get all of them"
@@ -256,7 +260,7 @@ class MergeBuilder:
             f"key {key_text(hottest)} has some {weights[hottest]:,.0f} of {total:,.0f} rows: the longest task "
             f"will take some {times:.1f} times the mean"
         )
-        if times < settings_of(self.source).min_straggler:
+        if times < _STRAGGLES:
             return (f"the hottest {stays}",)
         return (f"{stays}; it stays, as a matched key's rows must meet in one task of one MERGE",)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from skewkit.options import Settings
 from skewkit.plan.cost.terms import Stage, Terms
 from skewkit.plan.placement.key_plan import KeyPlan
 from skewkit.plan.profile.heavy_key import key_text
@@ -63,20 +62,6 @@ def small_reason(terms: Terms, stages: Sequence[Stage]) -> str:
         f"some {total:,.1f} s of work on {terms.slots} at the most: whatever the keys are, no plan would save "
         f"{terms.margin:g} s more than it costs to read them"
     )
-
-
-def even_reason(plan: KeyPlan, profile: KeyProfile, settings: Settings) -> str | None:
-    """Return why the native plan is right by the rows of its longest task, or None where treating hot keys pays."""
-    if profile.weight is None and profile.rows < settings.min_rows:
-        return f"{profile.rows:,.0f} rows are too few to be worth another plan (fewer than {settings.min_rows:,})"
-    if not plan.heavy and not plan.spread:
-        return f"no key holds {1 / (5 * plan.partitions):.2%} of the rows or more: hashing is balanced"
-    if plan.native_straggler < settings.min_straggler:
-        return (
-            f"plain Spark's longest task is expected at {plan.native_straggler:.2f} times the mean, "
-            f"below {settings.min_straggler:g}: it does not pay to change the plan"
-        )
-    return unbalanced_reason(plan) if plan.straggler > BALANCED * plan.native_straggler else None
 
 
 def cold_reason(plan: KeyPlan, weighed: Weighed) -> str | None:

@@ -20,6 +20,7 @@ from skewkit.spark.group.aggregates import aggregate
 from skewkit.spark.group.merged_udfs import split_of_udf
 from skewkit.spark.group.split_table import SPLITS, split_of
 from skewkit.spark.session.compat import is_column, is_on
+from skewkit.spark.session.jobs import counted
 from skewkit.spark.session.remembered import remember
 
 Merges = Mapping[Any, Callable[..., Any]]
@@ -31,6 +32,7 @@ _MOST_APART = 8
 _DICT_NAMES = {"average": "avg", "mean": "avg", "size": "count", "std": "stddev"}
 
 
+@counted()
 def grouped_aggregates(group: Grouping, exprs: Sequence[Any], merges: Merges | None = None) -> DataFrame:
     """Return one row per key with the aggregates; `merges` says how partial results of Python aggregates merge."""
     check_aggregates(exprs)
@@ -63,7 +65,10 @@ def grouped_aggregates(group: Grouping, exprs: Sequence[Any], merges: Merges | N
     if plan.most_rows is not None and is_on(group.df.sparkSession, _ALL_KEYS):
         why = f"{_ALL_KEYS} is on, which shuffles pieces of groups, and a task that runs again would cut others"
         return remember(native, group.native(why))
-    found = group.measured(values=tuple(plan.values))
+    unread = group.unread(plan.most_rows or float("inf"))
+    if unread is not None:
+        return remember(native, group.native(unread))
+    found = group.asked(values=tuple(plan.values))
     most_distinct = _MOST_DISTINCT / max(1, plan.listed) if plan.lists_values else float("inf")
     choice = group.decide(found, most_rows=plan.most_rows or float("inf"), most_distinct=most_distinct)
     if choice.strategy == "native" or choice.plan is None:

@@ -9,16 +9,17 @@ from typing import Any
 from pyspark.sql import DataFrame
 from pyspark.sql.types import StructType
 
-from skewkit.api.arguments import measured
 from skewkit.api.group.function_checks import check_arguments, declared, with_schema
 from skewkit.api.group.grouping import Grouping
 from skewkit.errors import ArgumentError, ArgumentTypeError, UnsupportedError
+from skewkit.plan.group.group_prices import function_work
 from skewkit.plan.profile.key_profile import KeyProfile, named_heavy
 from skewkit.plan.profile.values import hashable
 from skewkit.spark.group.group_map import apply_cogrouped
 from skewkit.spark.group.worker.results import checked
-from skewkit.spark.sampling.profiling import Found
+from skewkit.spark.sampling.ask import Answer, Question, ask
 from skewkit.spark.session.compat import is_connect
+from skewkit.spark.session.jobs import counted
 from skewkit.spark.session.remembered import remember
 
 GroupFunction = Callable[..., Any]
@@ -50,6 +51,7 @@ def cogrouped(left: Grouping, right: object) -> tuple[Grouping, Grouping]:
     return left, right
 
 
+@counted()
 def apply_cogroup(left: Grouping, right: Grouping, func: GroupFunction, schema: StructType | str) -> DataFrame:
     """Run a function of pairs of groups, each pair whole on a partition of its own plan."""
     check_arguments("func", func, frames=2)
@@ -64,7 +66,11 @@ def apply_cogroup(left: Grouping, right: Grouping, func: GroupFunction, schema: 
     if left.keys.types != right.keys.types:
         reason = f"the keys are of different types, {list(left.keys.types)} and {list(right.keys.types)}"
         return remember(native, left.native(reason))
-    choice = left.decide(Found(_together(left, right)), divisible=False)
+    left = replace(left, work=function_work())
+    unread = None if right.profile is not None else left.unread() and right.unread()
+    if unread is not None:
+        return remember(native, left.native(unread))
+    choice = left.decide(Answer(_together(left, right), {}), divisible=False)
     if choice.strategy == "native" or choice.plan is None:
         return remember(native, choice)
     frame = apply_cogrouped((left.df, left.keys), (right.df, right.keys), choice.plan, func, returned)
@@ -81,7 +87,9 @@ def _together(left: Grouping, right: Grouping) -> KeyProfile:
         keys = {hashable(h.key): h.key for each in named for h in (*each.heavy, *each.null_heavy)}
         return named_heavy(left.keys.names, left.keys.types, list(keys.values()))
     unknown = [side for side in (left, right) if side.profile is None]
-    found = measured([(s.seen, s.keys) for s in unknown], left.partitions, left.settings) if unknown else []
+    questions = [Question(side.seen, side.keys) for side in unknown]
+    why = f"a cogroup of skew_groupby on {', '.join(left.keys.names)}"
+    found = ask(questions, left.partitions, left.settings, why=why) if questions else []
     new = [each.profile for each in found]
     first, second = (side.profile or new.pop(0) for side in (left, right))
     return first.merge(replace(second, keys=first.keys))

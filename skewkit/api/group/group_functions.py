@@ -14,9 +14,10 @@ from skewkit.api.group.function_checks import check_arguments, declared, is_plai
 from skewkit.api.group.grouping import Grouping, noted
 from skewkit.errors import ArgumentError, ArgumentTypeError
 from skewkit.plan.choice import Choice
+from skewkit.plan.group.group_prices import function_work
 from skewkit.plan.placement.key_plan import KeyPlan
 from skewkit.plan.profile.heavy_key import key_text
-from skewkit.plan.window.window_plan import WindowPlan
+from skewkit.plan.window.window_plan import WindowPlan, window_plan
 from skewkit.spark.explained.plan_facts import PlanFacts
 from skewkit.spark.group.group_map import (
     GroupMap,
@@ -26,9 +27,9 @@ from skewkit.spark.group.group_map import (
     apply_whole,
 )
 from skewkit.spark.group.sending import UNWEIGHED, WEIGHT
-from skewkit.spark.sampling.profiling import Found
-from skewkit.spark.sampling.quantiles import cut_along
+from skewkit.spark.sampling.ask import Answer
 from skewkit.spark.session.compat import VERSION, conf_reader, tasks_at_a_time
+from skewkit.spark.session.jobs import counted
 from skewkit.spark.session.remembered import remember
 from skewkit.spark.window.ordering import OrderBy, find_order
 
@@ -36,6 +37,8 @@ _WEIGHED = (
     f"Spark weighs every row that goes to Python; where rows are small, {WEIGHT}={UNWEIGHED} saves that time "
     "(docs/speed.md)"
 )
+_EVEN = 1.5
+"""The largest task that reads the frame, in mean tasks, up to which hot rows are computed where they are read."""
 _STRAGGLES = 1.2
 """Plain Spark's longest task, in mean tasks, from which on a native plan names what would cut its hot groups."""
 _FEW_KEYS = 16
@@ -67,10 +70,11 @@ class Functions:
         return is_plain(self.func) and (self.merge is None or is_plain(self.merge))
 
 
+@counted()
 def apply_function(group: Grouping, given: Functions) -> DataFrame:
     """Run a group function, in parts for hot keys if there is a merge; nothing of the user's runs before an action."""
     by = _checked(group, given)
-    group = replace(group, seconds_per_row=given.seconds_per_row)
+    group = replace(group, work=function_work(given.seconds_per_row))
     plain = with_schema(given.schema, lambda: _plain(group, given))
     if not given.plain:
         return remember(plain, group.native("functions of iterators see their group as plain Spark has it"))
@@ -89,8 +93,11 @@ def apply_function(group: Grouping, given: Functions) -> DataFrame:
     why_whole = _why_whole(group, by) if given.merge is not None else None
     if why_whole is not None:
         return remember(native, group.native(why_whole))
-    found = group.measured(inputs=given.merge is not None and by is None)
     most = group.settings.group_rows if given.merge is not None else float("inf")
+    unread = group.unread(most)
+    if unread is not None:
+        return remember(native, group.native(unread))
+    found = group.asked(order=by)
     choice = group.decide(found, divisible=given.merge is not None, most_rows=most)
     if given.merge is None:
         choice = _with_cure(choice, found)
@@ -99,7 +106,7 @@ def apply_function(group: Grouping, given: Functions) -> DataFrame:
     if given.merge is None:
         return remember(apply_whole(group.df, group.keys, choice.plan, task), choice)
     if by is not None:
-        return _in_order(group, by, choice, choice.plan, task)
+        return _in_order(group, by, found, choice, choice.plan, task)
     return _in_parts(group, found, choice, choice.plan, task)
 
 
@@ -115,7 +122,7 @@ def _positions(schema: StructType, keys: Sequence[str]) -> tuple[int, ...]:
     return tuple(i for i, name in enumerate(schema.names) if name.lower() in names and single[i])
 
 
-def _with_cure(choice: Choice, found: Found) -> Choice:
+def _with_cure(choice: Choice, found: Answer) -> Choice:
     """Return the choice with what would cut the hot groups, if there are any."""
     plan, profile = choice.plan, found.profile
     if plan is None or not plan.heavy or (choice.strategy == "native" and plan.native_straggler < _STRAGGLES):
@@ -166,7 +173,7 @@ def _why_whole(group: Grouping, by: OrderBy | None) -> str | None:
     return group.drawn_twice([] if by is None else by.columns, whole=True)
 
 
-def _in_parts(group: Grouping, found: Found, choice: Choice, plan: KeyPlan, task: GroupMap) -> DataFrame:
+def _in_parts(group: Grouping, found: Answer, choice: Choice, plan: KeyPlan, task: GroupMap) -> DataFrame:
     seen = PlanFacts(group.df.select("*", *group.keys.columns)) if group.keys.computed else group.seen
     if VERSION >= (4, 2) and conf_reader(group.df.sparkSession)(WEIGHT) is None:
         choice = noted(choice, _WEIGHED)
@@ -174,29 +181,31 @@ def _in_parts(group: Grouping, found: Found, choice: Choice, plan: KeyPlan, task
     if against is not None:
         frame = apply_in_parts(group.df, group.keys, plan, task, group.salt())
         return remember(frame, noted(choice, f"the frame is computed once, because it {against}"))
-    if _level_where_read(group, found, plan):
+    if _balanced_where_read(group, found, plan):
         frame = apply_in_parts_where_read(group.df, group.keys, plan, task, None)
         return remember(frame, noted(choice, "hot rows are computed in the tasks that read them, and not shuffled"))
     frame = apply_in_parts_where_read(group.df, group.keys, plan, task, group.salt())
     return remember(frame, noted(choice, "the frame is read twice, for the hot keys and for the others"))
 
 
-def _level_where_read(group: Grouping, found: Found, plan: KeyPlan) -> bool:
-    """Return whether the tasks that read the frame are as level as a plan has to be, and have enough rows per key."""
+def _balanced_where_read(group: Grouping, found: Answer, plan: KeyPlan) -> bool:
+    """Return whether the tasks that read the frame are balanced enough, and have enough rows per key."""
     if found.widest is None:
         return False
     rows = sum(h.weight for h in plan.heavy) * found.widest / max(1, len(plan.heavy))
     if len(plan.heavy) > _FEW_KEYS and rows < _LEAST_ROWS:
         return False
     cores = tasks_at_a_time(group.df.sparkSession) or group.partitions
-    return found.widest * min(cores, group.partitions) <= group.settings.min_straggler
+    return found.widest * min(cores, group.partitions) <= _EVEN
 
 
-def _in_order(group: Grouping, by: OrderBy, choice: Choice, plan: KeyPlan, task: GroupMap) -> DataFrame:
+def _in_order(group: Grouping, by: OrderBy, found: Answer, choice: Choice, plan: KeyPlan, task: GroupMap) -> DataFrame:
     """Run the function on ranges of an order; hot keys are cut at quantiles of a sample."""
     cuts = WindowPlan(plan, by.orders[: by.cuttable], ())
     if by.cuttable and any(len(h.parts) > 1 for h in plan.heavy):
-        cuts, _ = cut_along(group.seen, group.keys, by, plan, group.settings, profiled=group.profile is None)
+        if found.order_values is None:  # the profile was given: where to cut is asked now
+            found = replace(group, profile=None).asked(order=by)
+        cuts = window_plan(plan, cuts.orders, found.cuts([heavy.hash for heavy in plan.heavy]))
     frame = apply_in_order(group.df, group.keys, by, cuts, task)
     ranges = [f"{key_text(plan.heavy[i].key)} into {last - first + 1}" for i, (first, last) in cuts.spans.items()]
     note = f"hot keys are cut along {', '.join(map(str, by.orders))}: {', '.join(ranges[:8]) or 'none'} ranges"

@@ -5,23 +5,29 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
 
 from pyspark.sql import Column, DataFrame
 
-from skewkit.api.arguments import measured, stale_note
+from skewkit.api.arguments import stale_note
 from skewkit.options import Settings
-from skewkit.plan.choice import Choice, even_reason, hot_reason
+from skewkit.plan.choice import Choice, Weighed, cold_reason, hot_reason, small_reason
+from skewkit.plan.cost.terms import Terms
+from skewkit.plan.group.group_prices import AGGREGATED, GroupWork, native_group_stages, parted_group_stages
 from skewkit.plan.placement.key_plan import KeyPlan, key_plan
 from skewkit.plan.placement.load import group_load
 from skewkit.plan.profile.key_profile import KeyProfile
 from skewkit.spark.explained.plan_facts import PlanFacts
+from skewkit.spark.explained.row_counts import row_bytes
 from skewkit.spark.expressions.keys import Keys, has_fixed_hash
 from skewkit.spark.routing.salting import Salting
-from skewkit.spark.sampling.profiling import Found
+from skewkit.spark.sampling.ask import Answer, Question, ask
 from skewkit.spark.session.compat import is_off
+from skewkit.spark.session.slots import terms_of
+from skewkit.spark.window.ordering import OrderBy
 
 _REUSE = "spark.sql.exchange.reuse"
+_FEW_DISTINCT = 0.05
+"""Distinct values per row below which a set is no larger than Spark's own partial sets: one row in twenty is new."""
 AQE_NOTE = "adaptive execution never splits a group-by, so it would not help"
 
 
@@ -36,8 +42,8 @@ class Grouping:
     settings: Settings
     profile: KeyProfile | None = None
     native_because: str = "asked for"
-    seconds_per_row: float | None = None
-    """What a Python function takes for a row, where the caller says so."""
+    work: GroupWork = AGGREGATED
+    """What is done with a row."""
 
     @cached_property
     def seen(self) -> PlanFacts:
@@ -59,15 +65,53 @@ class Grouping:
         steady = not hashed or self.seen.stability(hashed).repeatable
         return Salting.of(self.seen, self.keys.names).hash(hashed if steady else ())
 
-    def measured(self, **wanted: Any) -> Found:
-        """Return the profile that is known, or else profile the frame, and measure what else is wanted."""
+    @cached_property
+    def terms(self) -> Terms:
+        """What the decision weighs: slots, margin, memory."""
+        return terms_of(self.df.sparkSession, self.settings, self.partitions)
+
+    @cached_property
+    def width(self) -> float:
+        """Bytes of a row, as its types suggest."""
+        return row_bytes(self.df.schema)
+
+    @property
+    def deciding(self) -> float:
+        """Seconds that a query for the keys is expected to take; none where the user gave a profile or keys."""
         if self.profile is not None:
-            return Found(self.profile)
-        return measured([(self.seen, self.keys)], self.partitions, self.settings, **wanted)[0]
+            return 0.0
+        rows = self.seen.most_source_rows
+        return self.terms.asking(rows, shuffles=self.seen.shuffles, simple=self.seen.simple)
+
+    def unread(self, most_rows: float = float("inf")) -> str | None:
+        """Return why plain Spark is right before any key is read, or None.
+
+        A group of more than `most_rows` would be held whole by one worker, which is a reason to ask by itself.
+        """
+        if self.strategy != "auto" or self.profile is not None or self.terms.margin < 0:
+            return None
+        if self.seen.source_rows is None:
+            return (
+                "nobody knows how many rows the frame has, so nothing can be weighed; name hot keys (heavy=) or give a "
+                "profile to have them treated"
+            )
+        rows = self.seen.most_source_rows
+        stages = native_group_stages(self.work, rows, self.width, 1.0)
+        if rows > most_rows or self.terms.worth_asking(stages, self.deciding):
+            return None
+        return small_reason(self.terms, stages)
+
+    def asked(self, *, values: tuple[Column, ...] = (), order: OrderBy | None = None) -> Answer:
+        """Return what is known of the keys: the given profile, or the answer of one query."""
+        if self.profile is not None:
+            return Answer(self.profile, {})
+        question = Question(self.seen, self.keys, order=order, values=values)
+        why = f"skew_groupby on {', '.join(self.keys.names)}"
+        return ask([question], self.partitions, self.settings, why=why)[0]
 
     def decide(
         self,
-        found: Found,
+        found: Answer,
         *,
         divisible: bool = True,
         most_rows: float = float("inf"),
@@ -77,18 +121,21 @@ class Grouping:
 
         `most_distinct` is how many distinct values per row the aggregates may have, so that parts are smaller.
 
-        A heavy group of more than `most_rows` is cut however level the load is, because a worker would hold it whole.
+        A heavy group of more than `most_rows` is cut however balanced the load is, as a worker would hold it whole.
         """
         known = found.profile
         scheme = self._scheme(divisible, known.named)
         load = group_load(known, divisible=divisible)
         plan = key_plan(load, self.partitions, scheme, theta=0.0 if known.named else None)
+        if known.named and self.strategy == "auto":
+            if not plan.heavy:
+                return self.choice("native", "no key was named as hot", known, plan)
+            return self.choice(scheme, hot_reason(plan, named=True), known, plan)
         if self.strategy != "auto":
             return self.choice(scheme, "asked for; " + hot_reason(plan, named=known.named), known, plan)
-        if known.named:
-            return self.choice(scheme, hot_reason(plan, named=True), known, plan)
-        cold = even_reason(plan, known, self.settings)
-        if cold is None and found.distinct is not None and found.distinct < self.settings.min_distinct:
+        weighed = self._weighed(plan, known)
+        cold = cold_reason(plan, weighed)
+        if cold is None and found.distinct is not None and found.distinct < _FEW_DISTINCT:
             cold = (
                 f"the values repeat ({found.distinct:.2%} of the rows have a new one), so Spark's own partial sets "
                 "are small"
@@ -102,7 +149,13 @@ class Grouping:
             return self.choice(scheme, reason, known, plan)
         if cold is not None:
             return self.choice("native", cold, known, plan)
-        return self.choice(scheme, hot_reason(plan), known, plan)
+        return self.choice(scheme, hot_reason(plan, weighed), known, plan)
+
+    def _weighed(self, plan: KeyPlan, known: KeyProfile) -> Weighed:
+        rows = known.rows if known.weight is None else self.seen.most_source_rows
+        native = native_group_stages(self.work, rows, self.width, plan.native_straggler / plan.partitions)
+        treated = parted_group_stages(self.work, plan, rows, self.width)
+        return Weighed(self.terms, native, treated, self.deciding)
 
     def _scheme(self, divisible: bool, named: bool) -> str:
         if self.strategy != "auto":

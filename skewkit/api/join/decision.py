@@ -9,7 +9,7 @@ from typing import Any
 from skewkit.api.arguments import coalesced_partitions, stale_note
 from skewkit.api.join.evidence import Evidence, evidence_of
 from skewkit.api.join.request import JoinRequest
-from skewkit.api.join.sides import JoinSide, most_source_rows
+from skewkit.api.join.sides import JoinSide
 from skewkit.plan.choice import native_reason
 from skewkit.plan.cost.terms import Stage, Terms
 from skewkit.plan.join.adaptive import OneTask, adaptive_note, threshold_of, unshuffled
@@ -94,7 +94,7 @@ class JoinDecision:
         facts = self.native_facts
         if facts.source_rows is None:
             return None
-        half = most_source_rows(facts) / 2
+        half = facts.most_source_rows / 2
         return self._most_work(Pair(half, half), unique=False)
 
     def _most_work(self, rows: Pair[float], *, unique: bool) -> list[Stage]:

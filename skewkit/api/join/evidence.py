@@ -6,11 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from skewkit.api.join.request import JoinRequest
-from skewkit.api.join.sides import TIMES_TOO_LOW, JoinSide
+from skewkit.api.join.sides import JoinSide
 from skewkit.plan.join.kinds import KINDS
 from skewkit.plan.join.pair import Pair
 from skewkit.plan.profile.key_profile import KeyProfile, every_key_once
 from skewkit.plan.profile.sampled_profile import bucket_count
+from skewkit.spark.explained.plan_facts import TIMES_TOO_LOW
 from skewkit.spark.join.join_keys import JoinKeys
 from skewkit.spark.sampling.ask import Question, ask
 

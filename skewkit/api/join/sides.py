@@ -13,9 +13,6 @@ from skewkit.spark.explained.plan_facts import COMPUTED, PlanFacts
 from skewkit.spark.explained.row_counts import has_fixed_width, row_bytes
 from skewkit.spark.expressions.keys import Keys
 
-TIMES_TOO_LOW = 4.0
-"""The optimizer's guess of rows goes by compressed bytes and may be so many times too small."""
-
 
 @dataclass(frozen=True, eq=False)
 class JoinSide:
@@ -74,7 +71,7 @@ class JoinSide:
     @property
     def most_rows(self) -> float:
         """Rows of the sources at the most, as far as the optimizer knows; 0 where it does not."""
-        return most_source_rows(self.facts)
+        return self.facts.most_source_rows
 
     def memory(self, profile: KeyProfile | None) -> float:
         """Return the bytes that a row may take in memory: more than its types suggest where its files are larger.
@@ -97,8 +94,3 @@ class JoinSide:
         if self.facts.source_rows is None or not self.facts.simple:
             return inf
         return max(1.0, self.most_rows / max(1.0, self.given.rows))
-
-
-def most_source_rows(facts: PlanFacts) -> float:
-    """Return the rows of a frame's sources at the most, as far as the optimizer knows; 0 where it does not."""
-    return (facts.source_rows or 0) * (1.0 if facts.source_rows_counted else TIMES_TOO_LOW)

@@ -183,14 +183,14 @@ class WindowDecision:
     @cached_property
     def small_because(self) -> str | None:
         """Why `auto` is native before anything is asked of the keys, or None."""
-        asked, terms, rows = self.asked, self.terms, self.facts.rows
+        asked, terms, rows = self.asked, self.terms, self.facts.most_source_rows
         if asked.strategy != "auto":
             return None
         if self.windowed:
             return "a window before has put the rows of each key together, in order, so this one shuffles nothing"
         if asked.profile is not None or self.known is not None or terms.margin < 0:
             return None
-        if rows is None:
+        if self.facts.source_rows is None:
             return "nobody knows how many rows the frame has, so nothing can be weighed; give a profile to have it cut"
         stages = native_window_stages(rows, self.facts.row_bytes, 1.0)
         return None if terms.worth_asking(stages, self.asking) else small_reason(terms, stages)

@@ -36,6 +36,8 @@ from skewkit.spark.explained.stability import Verdict
 from skewkit.spark.expressions.keys import quoted
 from skewkit.spark.session.compat import conf_reader, explained, explained_whole, is_connect, tells_case
 
+TIMES_TOO_LOW = 4.0
+"""A guess of rows goes by compressed bytes and may be so many times too small."""
 COMPUTED = 4096.0
 """Bytes that a row may have in texts, arrays and maps that are computed: nobody knows before."""
 _MOST_WIDTHS = 64
@@ -99,6 +101,11 @@ class PlanFacts:
     def source_rows(self) -> int | None:
         """Rows that the frame's sources hold, as far as the optimizer knows."""
         return guess_rows(self._logical)
+
+    @property
+    def most_source_rows(self) -> float:
+        """Rows of the sources at the most, as far as the optimizer knows; 0 where it does not."""
+        return (self.source_rows or 0) * (1.0 if self.source_rows_counted else TIMES_TOO_LOW)
 
     @property
     def source_bytes(self) -> int | None:

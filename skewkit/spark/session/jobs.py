@@ -6,7 +6,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 from pyspark.sql import SparkSession
 
@@ -22,6 +22,7 @@ class Used:
     jobs: int = 0
     query_seconds: float = 0.0
     seconds: float = 0.0
+    began: float = field(default_factory=time.perf_counter, repr=False)
 
 
 class _Counters(threading.local):
@@ -30,6 +31,14 @@ class _Counters(threading.local):
 
 
 _COUNTERS = _Counters()
+
+
+def used_so_far() -> Used:
+    """Return what the innermost open block of `counted` in this thread has used so far; nothing outside of any."""
+    if not _COUNTERS.open:
+        return Used()
+    inner = _COUNTERS.open[-1]
+    return replace(inner, seconds=time.perf_counter() - inner.began)
 
 
 @contextmanager
@@ -43,12 +52,12 @@ def counted() -> Iterator[Used]:
     >>> used.jobs, used.seconds >= used.query_seconds > 0
     (1, True)
     """
-    used, start = Used(), time.perf_counter()
+    used = Used()
     _COUNTERS.open.append(used)
     try:
         yield used
     finally:
-        used.seconds = time.perf_counter() - start
+        used.seconds = time.perf_counter() - used.began
         _COUNTERS.open = [each for each in _COUNTERS.open if each is not used]
 
 

@@ -11,7 +11,7 @@ from skewkit.errors import ArgumentError
 from skewkit.logs import LOG
 from skewkit.plan.choice import Choice
 from skewkit.plan.decision import Decision
-from skewkit.spark.session.jobs import Used
+from skewkit.spark.session.jobs import Used, used_so_far
 
 _CHOICES: weakref.WeakKeyDictionary[DataFrame, Choice] = weakref.WeakKeyDictionary()
 _DECISIONS: deque[Decision] = deque(maxlen=1000)
@@ -23,7 +23,7 @@ def remember(frame: DataFrame, choice: Choice, used: Used | None = None) -> Data
     `used` is what it took to decide.
     """
     _CHOICES[frame] = choice
-    used = used or Used()
+    used = used or used_so_far()
     _DECISIONS.append(Decision(choice, used.seconds, used.jobs))
     LOG.info("%s: %s (%s)", choice.operator, choice.strategy, choice.reason)
     return frame
