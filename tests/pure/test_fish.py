@@ -231,6 +231,7 @@ def test_new_keys_look_hot_after_a_decay_and_do_not_with_a_margin():
     assert paper.choices(0) == cured.choices(0) == 128
 
 
+@pytest.mark.every(3)
 @pytest.mark.parametrize(("z", "gain"), [(1.0, 0.8), (1.4, 0.9), (2.0, 0.9)])
 def test_a_margin_saves_memory_and_costs_no_time(z, gain):
     stream = evolving(60_000, 20_000, z)

@@ -167,6 +167,7 @@ def test_reports_and_the_clock_between_the_calls(case, stream, amounts, workers,
     assert one.loads == pytest.approx(np.bincount(routes, own, one.workers))
 
 
+@pytest.mark.every(2)
 @every_scheme
 @pytest.mark.parametrize("z", [0.4, 1.4])
 def test_long_streams(name, z):

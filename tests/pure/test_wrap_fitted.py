@@ -12,6 +12,7 @@ relaxed = settings(deadline=None)
 shapes = st.lists(st.floats(0.1, 10), min_size=1, max_size=12)
 
 
+@pytest.mark.every(3)
 @pytest.mark.parametrize("workers", [2, 20, 100, 1000])
 @pytest.mark.parametrize("z", [0.1, 0.5, 0.8, 1.0, 1.4, 2.0])
 def test_fitted_wrap_balances_all_workers_with_few_pairs(z, workers):
@@ -57,6 +58,7 @@ def test_unnamed_keys_go_to_all_workers_alike():
             assert loads.min() > 0.1 * loads.mean()
 
 
+@pytest.mark.every(4)
 @pytest.mark.parametrize(("several", "above"), [(2, 3), (5, 3), (48, 25)])
 @pytest.mark.parametrize("z", [0.1, 0.8, 1.4, 2.0])
 def test_what_sources_of_a_fitted_wrap_leave_uneven_does_not_add_up(z, several, above):

@@ -148,6 +148,22 @@ def test_a_key_that_python_makes_is_not_broadcast_in_two_readings(spark):
         assert joined.count() == 60_000
 
 
+@pytest.mark.connect
+@pytest.mark.parametrize("how", ["left", "inner"])
+def test_a_key_that_is_made_by_encrypting_is_not_read_twice(spark, how):
+    """An initialization vector is drawn whenever a row is encrypted: another reading has other keys."""
+    token = spark.range(0, 4_000, 1, 4).selectExpr("id AS v", "hex(aes_encrypt(string(id), '0123456789abcdef')) AS t")
+    left = token.selectExpr("v", "CASE WHEN substr(t, 1, 1) < '8' THEN 7L ELSE v % 200 END AS k")
+    right = spark.range(200).selectExpr("id AS k", "concat('n', id) AS name")
+    assert PlanFacts(left).stability([F.col("k")]).reason == "holds random values"
+    with pytest.raises(UnsupportedError, match="left side holds random values"):
+        skew_join(left, right, "k", how, strategy="broadcast_head", partitions=4)
+    with conf(spark, "spark.skewkit.minRows", "100"):
+        joined = skew_join(left, right, "k", how, partitions=4)
+    rows = joined.groupBy("v").count().agg(F.count("*"), F.max("count")).first()
+    assert tuple(rows) == (4_000, 1)
+
+
 def test_what_a_script_prints_is_read_once(spark):
     rows = spark.sql("SELECT TRANSFORM(id) USING 'cat' AS (k bigint) FROM range(999)")
     assert "source that may have other rows" in PlanFacts(rows).stability().reason
