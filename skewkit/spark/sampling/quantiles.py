@@ -7,31 +7,27 @@ from skewkit.plan.placement.key_plan import KeyPlan
 from skewkit.plan.window.window_plan import Cut, WindowPlan, uniform_plan, window_plan
 from skewkit.spark.explained.plan_facts import PlanFacts
 from skewkit.spark.expressions.keys import Keys
-from skewkit.spark.sampling.profiling import auto_fraction, sampled
-from skewkit.spark.window.ordering import OrderBy, samples
-
-_ROWS_PER_BLOCK = 1000
-"""Rows to sample per partition for the cuts; blocks then differ by some 3 % from what was planned."""
+from skewkit.spark.sampling.ask import Answer, Question, ask
+from skewkit.spark.window.ordering import OrderBy
 
 
-def cut_along(
-    seen: PlanFacts, keys: Keys, by: OrderBy, plan: KeyPlan, settings: Settings, *, profiled: bool
-) -> tuple[WindowPlan, dict[int, list[Cut]]]:
-    """Return where the hot keys are cut, and the samples that say so, from one query if there is an order.
+def cuts_of(answer: Answer, by: OrderBy, plan: KeyPlan) -> tuple[WindowPlan, dict[int, list[Cut]]]:
+    """Return where the hot keys of a plan are cut, and the order values that say so; no query.
 
-    `profiled` says whether the plan's weights are those of this very frame.
+    The answer is that to a question with this order; without an order hot keys are cut along a hash of the row.
     """
     if not by.columns:
         return uniform_plan(plan), {}
-    wanted = _ROWS_PER_BLOCK * plan.partitions
-    hot = sum(h.weight for h in plan.heavy if len(h.parts) > 1)
-    fraction = min(1.0, wanted / max(1.0, hot))
-    if not profiled:  # the plan is of another time, perhaps of another frame
-        fraction = auto_fraction(seen.source_rows, wanted)
-    if fraction > 0.5:
-        fraction = 1.0
-    frame = seen.frame
-    if fraction < 1:
-        frame = sampled(frame, fraction)
-    found = samples(frame, keys, by, plan)
+    found = {i: cuts for i, cuts in answer.cuts([h.hash for h in plan.heavy]).items() if len(plan.heavy[i].parts) > 1}
     return window_plan(plan, by.orders[: by.cuttable], found), found
+
+
+def cut_along(
+    facts: PlanFacts, keys: Keys, by: OrderBy, plan: KeyPlan, settings: Settings, *, profiled: bool
+) -> tuple[WindowPlan, dict[int, list[Cut]]]:
+    """Return the same for a plan of a profile that came without order values; one query if there is an order."""
+    if not by.columns:
+        return uniform_plan(plan), {}
+    why = f"{'cuts' if profiled else 'a given profile'} along {', '.join(map(str, by.orders))}"
+    (answer,) = ask([Question(facts, keys, order=by)], plan.partitions, settings, why=why)
+    return cuts_of(answer, by, plan)
