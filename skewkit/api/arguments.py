@@ -9,7 +9,7 @@ from typing import Any
 
 from pyspark import errors as spark_errors
 from pyspark.errors import AnalysisException, PySparkException, PySparkTypeError
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 
 from skewkit.checks import whole_number
 from skewkit.errors import (
@@ -28,7 +28,8 @@ from skewkit.plan.profile.rehash import NO_KEY, recast
 from skewkit.plan.profile.values import hashable, is_value_of
 from skewkit.spark.explained.plan_facts import PlanFacts
 from skewkit.spark.expressions.keys import Keys
-from skewkit.spark.sampling.profiling import Found, Task, auto_fraction, profile
+from skewkit.spark.sampling.ask import Question, ask
+from skewkit.spark.sampling.profiling import Found
 from skewkit.spark.session.compat import (
     conf_reader,
     default_partitions,
@@ -242,16 +243,18 @@ def stale_note(profile: KeyProfile, partitions: int) -> tuple[str, ...]:
 
 
 def measured(
-    sides: Sequence[tuple[PlanFacts, Keys]], partitions: int, settings: Settings, **wanted: Any
+    sides: Sequence[tuple[PlanFacts, Keys]],
+    partitions: int,
+    settings: Settings,
+    *,
+    values: tuple[Column, ...] = (),
+    **_: bool,
 ) -> list[Found]:
-    """Profile one or two frames in one query, from samples sized for the number of partitions.
-
-    `wanted` is what else to measure of the first frame: fields of `skewkit.spark.sampling.profiling.Task`.
-    """
-    rows = settings.sample_rows * partitions
-    tasks = [Task(seen.frame, keys, auto_fraction(seen.source_rows, rows)) for seen, keys in sides]
-    tasks[0] = replace(tasks[0], **wanted)
-    return profile(tasks, partitions, rows)
+    """Ask the keys of one or two frames, and of the first one the distinct `values` per row, in one query."""
+    first, *others = (Question(facts, keys) for facts, keys in sides)
+    why = f"a plan by {', '.join(first.keys.names)}"
+    answers = ask([replace(first, values=values), *others], partitions, settings, why=why)
+    return [Found(a.profile, a.distinct, a.widest, a.most_distinct, a.one_task) for a in answers]
 
 
 _FAILURES = (

@@ -1,9 +1,9 @@
-"""The job of `skew_profile`: heavy keys, tail buckets, nulls and totals of a frame, grouped by its keys in one query."""
+"""The job of `skew_profile`: the heavy keys, tail buckets, nulls and totals of a frame, grouped in one query."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from pyspark.errors import PySparkNotImplementedError, PySparkTypeError
 from pyspark.sql import Column, DataFrame, Row
@@ -31,6 +31,17 @@ class Task:
     fraction: float
     weight: Column | None = None
     weight_name: str | None = None
+
+
+@dataclass(frozen=True)
+class Found:
+    """A profile, and what an answer says beside it (`skewkit.spark.sampling.ask.Answer`)."""
+
+    profile: KeyProfile
+    distinct: float | None = None
+    widest: float | None = None
+    most_distinct: int = 0
+    one_task: Mapping[int, float] = field(default_factory=dict)
 
 
 def sampled(frame: DataFrame, fraction: float) -> DataFrame:
