@@ -8,6 +8,7 @@ from skewkit.spark.explained import plan_facts
 from skewkit.spark.explained.plan_facts import PlanFacts
 from skewkit.spark.explained.stability import Stability, Verdict
 from skewkit.spark.routing.salting import Salting
+from skewkit.spark.sampling.ask import ask
 from skewkit.testing import assert_same_rows
 from tests.helpers import explained
 
@@ -27,10 +28,17 @@ def test_large_reads_are_looked_at_and_need_no_profile_job(spark):
 def test_a_side_grouped_by_the_key_is_not_read_to_be_profiled(spark, monkeypatch):
     hot = spark.range(100_000).selectExpr("if(id % 3 = 0, 7, id % 20000) AS k", "id AS v")
     once = spark.range(20_000).selectExpr("id % 19999 AS k", "id AS w").groupBy("k").agg(F.max("w").alias("w"))
-    monkeypatch.setattr("skewkit.api.join.evidence.measured", lambda *_, **__: pytest.fail("a frame is profiled"))
+    asked = []
+
+    def one(questions, *args, **named):
+        asked.append(len(questions))
+        return ask(questions, *args, **named)
+
+    monkeypatch.setattr("skewkit.api.join.evidence.ask", one)
     for left, right, how in ((hot, once, "inner"), (once, hot, "left")):
         joined = skewkit.skew_join(left, right, "k", how, strategy="salt", partitions=4)
         assert_same_rows(joined, left.join(right, "k", how))
+    assert asked == [1, 1]
     assert "every key once" in skewkit.explain(skewkit.skew_join(once, hot, "k", strategy="salt", partitions=4))
 
 
