@@ -74,7 +74,7 @@ def profile(task: Task, partitions: int, wanted: float) -> KeyProfile:
 
 def _profiled(task: Task, partitions: int) -> KeyProfile:
     buckets = bucket_count(partitions)
-    query = _query(task, partitions, buckets)
+    query = grouped(task, partitions, buckets)
     with described(task.frame.sparkSession, f"skewkit: skew_profile on {', '.join(task.keys.names)}"[:200]):
         rows = _collect(query)
     return _profile(task, rows, partitions, buckets)
@@ -100,7 +100,7 @@ def is_without_value(error: Exception) -> bool:
     return isinstance(error, _NO_VALUE) or is_too_large_a_result(error)
 
 
-def _query(task: Task, partitions: int, buckets: int) -> DataFrame:
+def grouped(task: Task, partitions: int, buckets: int) -> DataFrame:
     """Two branches over one grouped frame, which Spark computes once: the heaviest keys, and the buckets."""
     names = [f"k{i}" for i in range(len(task.keys.columns))]
     weight = F.lit(1).cast("bigint") if task.weight is None else _weight(task.weight)
@@ -108,14 +108,14 @@ def _query(task: Task, partitions: int, buckets: int) -> DataFrame:
     rows = sampled(task.frame, task.fraction).select(*values, weight.alias("w"))
     total = F.count(F.lit(1)) if task.weight is None else F.sum("w")
     keys = task.keys.selected(names)
-    grouped = rows.groupBy(*names).agg(total.alias("w")).select(*names, keys.hash.alias("h"), "w")
+    by_key = rows.groupBy(*names).agg(total.alias("w")).select(*names, keys.hash.alias("h"), "w")
     # A key with a share of theta = 1/(5n) is among the 5n heaviest, nulls included.
-    head = grouped.orderBy(F.desc("w"), "h").limit(5 * partitions + 1)
+    head = by_key.orderBy(F.desc("w"), "h").limit(5 * partitions + 1)
     as_python = [shown(F.col(n), field.dataType).alias(n) for n, field in zip(names, rows.schema.fields, strict=False)]
-    types = {f.name: f.dataType for f in grouped.select(*as_python).schema.fields}
+    types = {f.name: f.dataType for f in by_key.select(*as_python).schema.fields}
     bucket = F.when(keys.any_null, -1).otherwise(F.pmod("h", F.lit(buckets))).alias("h")
     # All columns are asked for: else Spark would leave one out here, and not see that both branches are of one frame.
-    tail = grouped.groupBy(bucket).agg(F.sum("w").alias("w"), F.count(F.lit(1)).alias("n"))
+    tail = by_key.groupBy(bucket).agg(F.sum("w").alias("w"), F.count(F.lit(1)).alias("n"))
     nothing = [F.lit(None).cast(types[name]).alias(name) for name in names]
     number_of_keys = F.lit(None).cast("bigint").alias("n")
     weighed = F.col("w").cast("double")

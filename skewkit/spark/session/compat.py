@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from threading import Lock
+from typing import Any
 
 import pyspark
 from pyspark.errors import AnalysisException, PySparkException
@@ -197,8 +198,6 @@ def physical_plan(df: DataFrame) -> str:
 def collects_values() -> bool:
     """Return whether a frame comes to the driver as Arrow columns (Spark 4.0 and later)."""
     return VERSION >= (4, 0)
-
-
 
 
 def has_sql_functions(spark: SparkSession) -> bool:
