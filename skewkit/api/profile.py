@@ -87,4 +87,4 @@ def skew_profile(
                 f"sample={sample!r} with a weight: a few heavy rows would decide, and no bounds would hold; "
                 "leave sample out to read all rows"
             )
-    return profile([Task(df, found, fraction, weight_column, weight_name)], n, wanted)[0].profile
+    return profile(Task(df, found, fraction, weight_column, weight_name), n, wanted)

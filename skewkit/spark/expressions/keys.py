@@ -296,11 +296,13 @@ def _article(noun: str) -> str:
 
 
 def plain(value: Any) -> Any:
-    """Return a collected value with Rows and lists as tuples and bytearrays as bytes."""
+    """Return a collected value with Rows and lists as tuples, bytearrays as bytes, and -0.0 as 0.0."""
     if isinstance(value, bytearray):
         return bytes(value)
     if isinstance(value, list | tuple):
         return tuple(plain(item) for item in value)
     if isinstance(value, float) and math.isnan(value):
         return math.nan  # one object, so that profiles with a NaN among their keys can be equal
+    if isinstance(value, float) and not value:
+        return 0.0  # one key for Spark, too
     return value

@@ -9,7 +9,6 @@ from functools import reduce
 
 import numpy as np
 import numpy.typing as npt
-from pyspark.errors import PySparkNotImplementedError, PySparkTypeError
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
@@ -31,7 +30,7 @@ from skewkit.spark.explained.plan_facts import PlanFacts
 from skewkit.spark.expressions.keys import Keys, plain
 from skewkit.spark.sampling.file_sample import FileSample, sample_files
 from skewkit.spark.sampling.order_values import OrderValues
-from skewkit.spark.sampling.profiling import shown
+from skewkit.spark.sampling.profiling import is_without_value, shown
 from skewkit.spark.sampling.row_sample import (
     Rate,
     Thinned,
@@ -42,7 +41,6 @@ from skewkit.spark.sampling.row_sample import (
     thinned,
 )
 from skewkit.spark.session.collecting import Collected, collect
-from skewkit.spark.session.compat import is_too_large_a_result
 from skewkit.spark.session.jobs import described
 from skewkit.spark.window.ordering import OrderBy, as_text, cut_of
 
@@ -53,7 +51,6 @@ _LONGEST = 256
 """Bytes of the longest key that a sample brings along."""
 _WHOLE = ("tinyint", "smallint", "int", "bigint")
 _BY_ARROW = (*_WHOLE, "string", "boolean", "date", "float", "double", "binary", "decimal")
-_NO_VALUE = (ValueError, OverflowError, PySparkNotImplementedError, PySparkTypeError)
 _TABLE = re.compile(r"\bFileScan \w+ (?:spark_catalog\.)?([\w.]+)\[")
 _PATH = re.compile(r"Location: \w+\(1 paths\)\[([^\s\],]+)\]")
 _COMMON = ("number", "place", "draw", "hash", "kind", "file", "size")
@@ -300,9 +297,7 @@ def _collected(asked: Sequence[_Asked]) -> dict[str, Collected]:
     try:
         return dict(zip(frames.columns, collect(frames, arrow=arrow), strict=True))
     except Exception as error:
-        # A key that Python cannot have, such as a date of the year 0 in an array, or that Connect cannot bring, such as
-        # an array of months, or that the driver has no room for: its hash must do.
-        if not (isinstance(error, _NO_VALUE) or is_too_large_a_result(error)):
+        if not is_without_value(error):
             raise
     frames = _side_by_side([each.rows(named=False) for each in asked])
     return dict(zip(frames.columns, collect(frames, arrow=True), strict=True))

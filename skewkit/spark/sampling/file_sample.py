@@ -72,7 +72,7 @@ def sample_files(facts: PlanFacts, wanted: float) -> FileSample:
     tail = F.col(name) if not depth else F.substring_index(F.col("_metadata.file_path"), "/", -1 - depth)
     chosen = tail.isin([tails[int((i + 0.5) * len(tails) / taken)] for i in range(taken)])
     thinned = min(1.0, _SPARE * wanted / (facts.source_rows * taken / len(tails)))
-    size, file = F.col("_metadata.file_size"), F.xxhash64(name)
+    size, file = F.col("_metadata.file_size"), F.xxhash64("_metadata.file_path")
     if thinned < 1 and "FileScan parquet" in physical and resolves(frame, "_metadata.row_index"):
         # To compare a name costs more than to read a row, so it is the second thing to ask of a row.
         bound = int((thinned - 0.5) * (1 << 64))

@@ -1,10 +1,9 @@
-"""The profile job: heavy keys, tail buckets, nulls and totals of one or two frames in one query."""
+"""The job of `skew_profile`: the heavy keys, tail buckets, nulls and totals of a frame, grouped in one query."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import reduce
 
 from pyspark.errors import PySparkNotImplementedError, PySparkTypeError
 from pyspark.sql import Column, DataFrame, Row
@@ -17,10 +16,10 @@ from skewkit.plan.profile.sample_bounds import bounds
 from skewkit.plan.profile.sampled_profile import bucket_count
 from skewkit.spark.expressions.keys import Keys, plain
 from skewkit.spark.session.compat import is_too_large_a_result
+from skewkit.spark.session.jobs import described
 
 SEED = 20151
 _NO_VALUE = (ValueError, OverflowError, PySparkNotImplementedError, PySparkTypeError)
-_DISTINCT, _WIDEST, _MOST_DISTINCT = -2, -3, -4
 
 
 @dataclass(frozen=True)
@@ -32,32 +31,11 @@ class Task:
     fraction: float
     weight: Column | None = None
     weight_name: str | None = None
-    values: tuple[Column, ...] = ()
-    """Columns whose distinct values are to be estimated; the largest number counts."""
-    inputs: bool = False
-    """Whether to look at the partitions that the frame is read in."""
-    by_partition: bool = False
-    """Whether to see of which keys one partition has all rows, for frames that are only read: a sample has theirs."""
-    draw: Callable[[float], DataFrame] | None = None
-    """Returns a sample of the frame for a fraction, where it need not run for that as a whole."""
-
-    @property
-    def sample(self) -> DataFrame:
-        """The rows to read."""
-        if self.draw is not None and self.fraction < 1:
-            return self.draw(self.fraction)
-        return sampled(self.frame, self.fraction)
 
 
 @dataclass(frozen=True)
 class Found:
-    """A profile, and what was measured beside it, if it was asked for.
-
-    `distinct`: the distinct values per row of the task's `values`, of those of which there are most.
-    `most_distinct`: which of the `values` these are.
-    `one_task`: the largest share of a heavy key's rows that one task has, by hash, where that is all that were seen.
-    `widest`: the share of the rows that the largest of the partitions holds in which the frame is read.
-    """
+    """A profile, and what an answer says beside it (`skewkit.spark.sampling.ask.Answer`)."""
 
     profile: KeyProfile
     distinct: float | None = None
@@ -82,125 +60,68 @@ def auto_fraction(rows: float | None, wanted: float) -> float:
     return wanted / rows
 
 
-def profile(tasks: Sequence[Task], partitions: int, wanted: float) -> list[Found]:
-    """Profile every frame in one query; a sample that came out far too small is taken again, once."""
-    buckets = bucket_count(partitions)
-    rows = _collect(tasks, partitions, buckets)
-    found = [_found(task, rows[i], partitions, buckets) for i, task in enumerate(tasks)]
-    again = [i for i, (t, f) in enumerate(zip(tasks, found, strict=True)) if _too_small(t, f.profile, wanted)]
-    if again:
-        larger = [_resized(tasks[i], found[i].profile, wanted) for i in again]
-        rows = _collect(larger, partitions, buckets)
-        for j, i in enumerate(again):
-            found[i] = _found(larger[j], rows[j], partitions, buckets)
-    return found
+def profile(task: Task, partitions: int, wanted: float) -> KeyProfile:
+    """Profile a frame in one query; a sample that came out far too small, as of a filtered frame, is taken again, once.
 
-
-def _found(task: Task, rows: Sequence[Row], partitions: int, buckets: int) -> Found:
-    beside = {int(row["h"]): float(row["w"]) for row in rows if row["n"] == 0 and row["w"] is not None}
-    profile = _profile(task, [row for row in rows if row["n"] != 0], partitions, buckets)
-    seen = profile.rows * task.fraction
-    distinct = beside[_DISTINCT] / seen if _DISTINCT in beside and seen else None
-    one_task = {int(row["h"]): 1.0 for row in rows if row["n"] is None and row["one"] and not row["null"]}
-    return Found(profile, distinct, beside.get(_WIDEST), int(beside.get(_MOST_DISTINCT, 0)), one_task)
-
-
-def _too_small(task: Task, found: KeyProfile, wanted: float) -> bool:
-    return task.fraction < 1 and found.rows * task.fraction < wanted / 16
-
-
-def _resized(task: Task, found: KeyProfile, wanted: float) -> Task:
+    Unlike `skewkit.spark.sampling.ask` it may read all rows, weigh them, and have as many heavy keys as there are.
+    """
+    found = _profiled(task, partitions)
+    if task.fraction == 1 or found.rows * task.fraction >= wanted / 16:
+        return found
     fraction = min(1.0, wanted / max(1.0, found.rows))
-    return replace(task, fraction=1.0 if fraction > 0.5 else fraction)
+    return _profiled(replace(task, fraction=1.0 if fraction > 0.5 else fraction), partitions)
 
 
-def _collect(tasks: Sequence[Task], partitions: int, buckets: int) -> list[list[Row]]:
-    parts = [part for i, task in enumerate(tasks) for part in _queries(task, i, partitions, buckets)]
-    result: list[list[Row]] = [[] for _ in tasks]
-    found = reduce(DataFrame.unionAll, parts)
+def _profiled(task: Task, partitions: int) -> KeyProfile:
+    buckets = bucket_count(partitions)
+    query = grouped(task, partitions, buckets)
+    with described(task.frame.sparkSession, f"skewkit: skew_profile on {', '.join(task.keys.names)}"[:200]):
+        rows = _collect(query)
+    return _profile(task, rows, partitions, buckets)
+
+
+def _collect(query: DataFrame) -> list[Row]:
     try:
-        rows = found.collect()
+        return query.collect()
     except Exception as error:
-        # A key that Python cannot have, such as a date of the year 0 in an array, or Connect cannot bring, such as
-        # an array of months, or the driver has no room for: its hash must do.
-        if not (isinstance(error, _NO_VALUE) or is_too_large_a_result(error)):
+        if not is_without_value(error):
             raise
-        names = found.schema["key"].dataType.names  # type: ignore[attr-defined]
+        names = query.schema["key"].dataType.names  # type: ignore[attr-defined]
         nothing = F.struct(*(F.lit(None).cast("string").alias(name) for name in names))
-        rows = found.withColumn("key", nothing).collect()
-    for row in rows:
-        result[row["task"]].append(row)
-    return result
+        return query.withColumn("key", nothing).collect()
 
 
-def _queries(task: Task, number: int, partitions: int, buckets: int) -> list[DataFrame]:
+def is_without_value(error: Exception) -> bool:
+    """Return whether a query failed because of the values of keys, so that their hashes must do.
+
+    Of a key that Python cannot have, such as a date of the year 0 in an array, or that Connect cannot bring, such as an
+    array of months, or that the driver has no room for.
+    """
+    return isinstance(error, _NO_VALUE) or is_too_large_a_result(error)
+
+
+def grouped(task: Task, partitions: int, buckets: int) -> DataFrame:
     """Two branches over one grouped frame, which Spark computes once: the heaviest keys, and the buckets."""
     names = [f"k{i}" for i in range(len(task.keys.columns))]
     weight = F.lit(1).cast("bigint") if task.weight is None else _weight(task.weight)
-    sample = task.sample
-    place = F.spark_partition_id() if task.by_partition else F.lit(None).cast("int")
     values = (c.alias(n) for c, n in zip(task.keys.columns, names, strict=True))
-    rows = sample.select(*values, weight.alias("w"), place.alias("p"))
+    rows = sampled(task.frame, task.fraction).select(*values, weight.alias("w"))
     total = F.count(F.lit(1)) if task.weight is None else F.sum("w")
-    one = F.coalesce(F.min("p") == F.max("p"), F.lit(False)) if task.by_partition else F.lit(False)
     keys = task.keys.selected(names)
-    grouped = rows.groupBy(*names).agg(total.alias("w"), one.alias("one"))
-    grouped = grouped.select(*names, keys.hash.alias("h"), "w", "one")
+    by_key = rows.groupBy(*names).agg(total.alias("w")).select(*names, keys.hash.alias("h"), "w")
     # A key with a share of theta = 1/(5n) is among the 5n heaviest, nulls included.
-    head = grouped.orderBy(F.desc("w"), "h").limit(5 * partitions + 1)
+    head = by_key.orderBy(F.desc("w"), "h").limit(5 * partitions + 1)
     as_python = [shown(F.col(n), field.dataType).alias(n) for n, field in zip(names, rows.schema.fields, strict=False)]
-    types = {f.name: f.dataType for f in grouped.select(*as_python).schema.fields}
+    types = {f.name: f.dataType for f in by_key.select(*as_python).schema.fields}
     bucket = F.when(keys.any_null, -1).otherwise(F.pmod("h", F.lit(buckets))).alias("h")
     # All columns are asked for: else Spark would leave one out here, and not see that both branches are of one frame.
-    tail = grouped.groupBy(bucket).agg(
-        F.sum("w").alias("w"), F.count(F.lit(1)).alias("n"), F.bool_or("one").alias("one")
-    )
-    task_number = F.lit(number).alias("task")
+    tail = by_key.groupBy(bucket).agg(F.sum("w").alias("w"), F.count(F.lit(1)).alias("n"))
     nothing = [F.lit(None).cast(types[name]).alias(name) for name in names]
-    no_null, not_one = F.lit(False).alias("null"), F.lit(False).alias("one")
-    no_keys = F.lit(0).cast("bigint").alias("n")
-    beside = [
-        measured.select(
-            task_number,
-            F.struct(*nothing).alias("key"),
-            no_null,
-            not_one,
-            F.lit(code).cast("bigint").alias("h"),
-            "w",
-            no_keys,
-        )
-        for code, measured in _beside(task, sample)
-    ]
     number_of_keys = F.lit(None).cast("bigint").alias("n")
-    return [
-        head.select(
-            task_number,
-            F.struct(*as_python).alias("key"),
-            keys.any_null.alias("null"),
-            "one",
-            "h",
-            F.col("w").cast("double"),
-            number_of_keys,
-        ),
-        tail.select(task_number, F.struct(*nothing).alias("key"), no_null, "one", "h", F.col("w").cast("double"), "n"),
-        *beside,
-    ]
-
-
-def _beside(task: Task, sample: DataFrame) -> list[tuple[int, DataFrame]]:
-    """Return one-row frames of what is measured beside the profile, with the codes they are found by."""
-    found = []
-    if task.values:
-        counts = [F.approx_count_distinct(value).cast("double") for value in task.values]
-        most = F.greatest(*counts) if len(counts) > 1 else counts[0]
-        found.append((_DISTINCT, sample.agg(most.alias("w"))))
-        if len(counts) > 1:
-            which = F.array_position(F.array(*counts), most) - 1
-            found.append((_MOST_DISTINCT, sample.agg(which.cast("double").alias("w"))))
-    if task.inputs:
-        read = sample.groupBy(F.spark_partition_id().alias("partition")).agg(F.count(F.lit(1)).alias("rows"))
-        found.append((_WIDEST, read.agg((F.max("rows") / F.nullif(F.sum("rows"), F.lit(0))).alias("w"))))
-    return found
+    weighed = F.col("w").cast("double")
+    return head.select(
+        F.struct(*as_python).alias("key"), keys.any_null.alias("null"), "h", weighed, number_of_keys
+    ).unionAll(tail.select(F.struct(*nothing).alias("key"), F.lit(False).alias("null"), "h", weighed, "n"))
 
 
 def _weight(weight: Column) -> Column:

@@ -10,7 +10,6 @@ from collections.abc import Callable
 from threading import Lock
 from typing import Any
 
-import numpy as np
 import pyspark
 from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -197,18 +196,8 @@ def physical_plan(df: DataFrame) -> str:
 
 
 def collects_values() -> bool:
-    """Return whether `collected` takes columns of any simple type, and not only numbers (Spark 4.0 and later)."""
+    """Return whether a frame comes to the driver as Arrow columns (Spark 4.0 and later)."""
     return VERSION >= (4, 0)
-
-
-def collected(df: DataFrame) -> list[Any]:
-    """Return the columns of a frame; Arrow arrays from Spark 4.0 on, before that arrays of numbers without nulls."""
-    if collects_values():
-        return list(df.toArrow().columns)
-    rows = df.collect()
-    types = {"boolean": np.dtype(bool), "double": np.dtype(float)}
-    fields = enumerate(df.schema.fields)
-    return [np.array([row[i] for row in rows], types.get(f.dataType.typeName(), np.dtype(np.int64))) for i, f in fields]
 
 
 def has_sql_functions(spark: SparkSession) -> bool:

@@ -11,15 +11,11 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from skewkit.errors import ArgumentError, ArgumentTypeError
-from skewkit.plan.placement.key_plan import KeyPlan
 from skewkit.plan.window.window_plan import Cut, Order
 from skewkit.spark.expressions.columns import read_name, read_sorting
-from skewkit.spark.expressions.keys import Keys, Names, find_keys, quoted
-from skewkit.spark.routing.route import element, with_heavy_index
+from skewkit.spark.expressions.keys import find_keys, quoted
 from skewkit.spark.session.compat import is_column
 
-_PER_PART = 32
-"""Quantiles per part of a key; a part is off by about one in so many rows."""
 LONGEST = 1024
 """Characters or bytes of an order value that are read to cut near it; they become part of the plan."""
 _CUTTABLE = (
@@ -175,35 +171,6 @@ def plain_name(df: DataFrame, column: Column) -> str | None:
     return found[0] if len(found) == 1 else None
 
 
-def samples(df: DataFrame, keys: Keys, by: OrderBy, plan: KeyPlan) -> dict[int, list[Cut]]:
-    """Return order values at even distances of every heavy key that the plan spreads, of a frame, in one query."""
-    names = Names(df)
-    key_names = [names(f"key{i}") for i in range(len(keys.columns))]
-    order_names = [names(f"order{i}") for i in range(by.cuttable)]
-    narrow = df.select(
-        *(column.alias(name) for column, name in zip(keys.columns, key_names, strict=True)),
-        *(column.alias(name) for column, name in zip(by.columns, order_names, strict=False)),
-    )
-    heavy = F.col(names("heavy"))
-    points = [_PER_PART * len(h.parts) if len(h.parts) > 1 else 0 for h in plan.heavy]
-    hot = with_heavy_index(narrow, keys.renamed(key_names), plan, names)
-    hot = hot.select(heavy, F.when(heavy >= 0, element(points, "bigint", heavy)).alias(names("points")), *order_names)
-    hot = hot.where(F.col(names("points")) > 0)
-    sorting = ", ".join(_sorting(name, order) for name, order in zip(order_names, by.orders, strict=False))
-    within = f"OVER (PARTITION BY {names('heavy')}"
-    ranked = hot.selectExpr(
-        "*", f"row_number() {within} ORDER BY {sorting}) AS {names('rn')}", f"count(1) {within}) AS {names('size')}"
-    )
-    rn, size, at = F.col(names("rn")), F.col(names("size")), F.col(names("points"))
-    kept = ranked.where(F.floor(rn * at / size) > F.floor((rn - 1) * at / size))
-    shown = [as_text(F.col(n), o.type).alias(n) for n, o in zip(order_names, by.orders, strict=False)]
-    rows = kept.select(heavy, rn, *shown).collect()
-    found: dict[int, list[Cut]] = {}
-    for row in sorted(rows, key=lambda row: (row[0], row[1])):
-        found.setdefault(int(row[0]), []).append(cut_of(row[2:], by.orders))
-    return found
-
-
 def cut_of(texts: Sequence[str | None], orders: Sequence[Order]) -> Cut:
     """Return a cut; behind the beginning of a long value the columns after it say nothing."""
     for i, (text, order) in enumerate(zip(texts, orders, strict=False)):
@@ -257,7 +224,3 @@ def as_text(column: Column, type_: str) -> Column:
     if type_ == "date":
         return F.unix_date(column).cast("string")
     return column.cast("string")
-
-
-def _sorting(name: str, order: Order) -> str:
-    return f"{name} {'DESC' if order.descending else 'ASC'} NULLS {'FIRST' if order.nulls_first else 'LAST'}"

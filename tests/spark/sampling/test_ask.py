@@ -39,13 +39,11 @@ def test_of_few_rows_all_are_counted(skewed):
     assert answer.named
 
 
-@pytest.mark.parametrize("where", ["true", "v % 40 = 0", "v < 3000"])
-@pytest.mark.parametrize("partitions", [1, 3, 50])
+@pytest.mark.parametrize(("where", "partitions"), [("true", 1), ("true", 50), ("v % 40 = 0", 50), ("v < 3000", 3)])
 def test_bounds_hold_of_any_sample(spark, where, partitions):
     """Also where a filter leaves few rows, and where all rows are in the first task."""
     rows = spark.range(0, 60_000, 1, partitions).selectExpr("id AS v", "pmod(xxhash64(id, 1), 1000) AS h")
-    sampled = 0
-    for seed in range(8):
+    for seed in range(3):
         key = f"CASE WHEN pmod(xxhash64(v, {seed}), 10) < 4 THEN 'hot' WHEN h < 50 THEN 'warm' ELSE string(h) END AS k"
         df = rows.where(where).selectExpr(key, "v")
         profile = answered(df, "k", settings=FEW).profile
@@ -59,9 +57,8 @@ def test_bounds_hold_of_any_sample(spark, where, partitions):
         spread = math.sqrt((1 - profile.fraction) * profile.fraction * total)
         assert abs(profile.rows - total) * profile.fraction <= 4.5 * spread + 1
         assert sum(profile.tail) + sum(h.estimate for h in profile.heavy) == pytest.approx(profile.rows, abs=9)
-        sampled += profile.sampled
-        assert profile.rows * profile.fraction >= min(total, 1_000) * 0.8
-    assert sampled == 8 * (where == "true" or (where == "v < 3000" and partitions == 0))
+        assert profile.rows * profile.fraction >= min(total, 400) * 0.8
+        assert profile.sampled == (where != "v % 40 = 0")
 
 
 @pytest.mark.connect

@@ -3,12 +3,15 @@
 import pytest
 from pyspark.sql import functions as F
 
+from skewkit.options import Settings
 from skewkit.plan.profile.key_profile import KeyProfile
 from skewkit.spark.explained.plan_facts import PlanFacts
 from skewkit.spark.sampling.file_sample import sample_files
-from tests.spark.sampling.test_ask import FEW, answered
+from tests.spark.sampling.test_ask import answered
 
 FILES = 96
+FEW = Settings(sample_rows=100)
+"""So that a sample of 800 rows is taken, which a part of these small files has."""
 
 
 @pytest.fixture(scope="module")

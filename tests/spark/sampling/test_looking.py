@@ -7,79 +7,10 @@ import skewkit
 from skewkit.spark.explained import plan_facts
 from skewkit.spark.explained.plan_facts import PlanFacts
 from skewkit.spark.explained.stability import Stability, Verdict
-from skewkit.spark.expressions.keys import find_keys
 from skewkit.spark.routing.salting import Salting
-from skewkit.spark.sampling.key_sample import Glance, look
-from skewkit.spark.sampling.profiling import sampled
-from skewkit.spark.session.compat import collects_values
+from skewkit.spark.sampling.ask import ask
 from skewkit.testing import assert_same_rows
 from tests.helpers import explained
-
-NAMED = pytest.mark.skipif(not collects_values(), reason="before Spark 4.0 a look has the hashes of keys only")
-
-
-@NAMED
-@pytest.mark.connect
-def test_a_look_finds_what_a_profile_finds(skewed):
-    df = skewed(40_000)
-    keys = find_keys(df, ["k"])
-    (seen,) = look([Glance(sampled(df, 0.2), keys, 0.2, keys.any_null)], 8, 8_000).profiles
-    true = skewkit.skew_profile(df, "k", partitions=8, sample="exact")
-    assert [(h.key, h.hash) for h in seen.heavy[:2]] == [(h.key, h.hash) for h in true.heavy[:2]]
-    for found, exact in zip(seen.heavy[:2], true.heavy[:2], strict=True):
-        assert found.low <= exact.estimate <= found.high
-    assert seen.rows == pytest.approx(true.rows, rel=0.05)
-    assert seen.nulls == pytest.approx(true.nulls, rel=0.2)
-    assert sum(seen.tail) + seen.nulls + sum(h.estimate for h in seen.heavy) == pytest.approx(seen.rows)
-
-
-@NAMED
-def test_a_look_at_all_rows_is_exact(skewed):
-    df = skewed(4_000, nulls=0.0)
-    keys = find_keys(df, ["k"])
-    (seen,) = look([Glance(df, keys, 1.0, keys.any_null)], 8, 8_000).profiles
-    assert seen == skewkit.skew_profile(df, "k", partitions=8, sample="exact")
-
-
-@NAMED
-def test_nulls_that_match_are_listed_as_such(skewed):
-    df = skewed(20_000, nulls=0.4)
-    (seen,) = look([Glance(sampled(df, 0.5), find_keys(df, ["k"]), 0.5, None)], 8, 8_000).profiles
-    assert [h.key for h in seen.null_heavy] == [(None,)]
-    assert seen.nulls / seen.rows == pytest.approx(0.4, abs=0.05)
-    assert all(h.key != (None,) for h in seen.heavy)
-
-
-KINDS = {
-    "cast(id AS int)": True,
-    "concat('é', id)": True,
-    "cast(id AS decimal(20, 2))": True,
-    "date_add(DATE'1970-01-01', cast(id AS int))": True,
-    "cast(concat('b', id) AS binary)": True,
-    "if(id = 0, double('NaN'), double(id))": True,
-    "id = 0": True,
-    "repeat('x', 300)": False,
-    "timestamp_seconds(id)": False,
-    "named_struct('a', id)": False,
-}
-
-
-@NAMED
-@pytest.mark.parametrize("kind", KINDS)
-def test_keys_have_values_where_they_are_simple_and_short(spark, kind):
-    df = spark.range(100).selectExpr("id % 4 % 3 AS id").selectExpr(f"{kind} AS k")
-    found = look([Glance(df, find_keys(df, ["k"]), 1.0, None)], 2, 1000)
-    (seen,), named = found.profiles, found.named
-    true = skewkit.skew_profile(df, "k", partitions=2)
-    assert named is KINDS[kind]
-    assert [h.hash for h in seen.heavy] == [h.hash for h in true.heavy]
-    if named:
-        assert str(seen) == str(true)
-
-
-def test_a_frame_with_far_more_rows_than_guessed_is_given_up(spark):
-    df = spark.range(5_000).selectExpr("id % 10 AS k")
-    assert look([Glance(df, find_keys(df, ["k"]), 1.0, None)], 2, 100) is None
 
 
 @pytest.mark.connect
@@ -94,22 +25,20 @@ def test_large_reads_are_looked_at_and_need_no_profile_job(spark):
     assert_same_rows(many, names.join(hot, "k"))
 
 
-def test_what_is_not_a_plain_read_is_profiled(spark, monkeypatch):
-    """A look brings rows to the driver, so it is for frames whose size is known."""
-    many = spark.range(50_000).selectExpr("explode(sequence(1, 20)) AS n", "id % 20000 AS k")
-    names = spark.range(20_000).selectExpr("id AS k", "id AS w")
-    monkeypatch.setattr("skewkit.spark.sampling.looks.look", lambda *_: pytest.fail("the frame is looked at"))
-    skewkit.skew_join(many, names, "k", partitions=4)
-
-
-@NAMED
 def test_a_side_grouped_by_the_key_is_not_read_to_be_profiled(spark, monkeypatch):
     hot = spark.range(100_000).selectExpr("if(id % 3 = 0, 7, id % 20000) AS k", "id AS v")
     once = spark.range(20_000).selectExpr("id % 19999 AS k", "id AS w").groupBy("k").agg(F.max("w").alias("w"))
-    monkeypatch.setattr("skewkit.api.join.evidence.measured", lambda *_, **__: pytest.fail("a frame is profiled"))
+    asked = []
+
+    def one(questions, *args, **named):
+        asked.append(len(questions))
+        return ask(questions, *args, **named)
+
+    monkeypatch.setattr("skewkit.api.join.evidence.ask", one)
     for left, right, how in ((hot, once, "inner"), (once, hot, "left")):
         joined = skewkit.skew_join(left, right, "k", how, strategy="salt", partitions=4)
         assert_same_rows(joined, left.join(right, "k", how))
+    assert asked == [1, 1]
     assert "every key once" in skewkit.explain(skewkit.skew_join(once, hot, "k", strategy="salt", partitions=4))
 
 

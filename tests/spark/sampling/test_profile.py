@@ -1,8 +1,6 @@
 """`skew_profile` on Spark: counts, bounds, nulls, types, one query."""
 
 from collections import Counter
-from dataclasses import replace
-from functools import reduce
 
 import pytest
 from pyspark.sql import functions as F
@@ -10,7 +8,8 @@ from pyspark.sql import functions as F
 import skewkit
 from skewkit.errors import ArgumentError, ArgumentTypeError, ColumnNotFoundError, KeyTypeError
 from skewkit.spark.expressions.keys import find_keys
-from skewkit.spark.sampling.profiling import Task, _queries, profile
+from skewkit.spark.sampling.profiling import Task, grouped
+from skewkit.spark.session.jobs import counted
 from tests.helpers import conf, physical_plan
 
 pytestmark = pytest.mark.connect
@@ -154,21 +153,17 @@ def test_bad_input(spark, arguments, error, message):
         skewkit.skew_profile(df, *keys, **arguments)
 
 
-@pytest.mark.parametrize("by_partition", [True, False])
-def test_both_branches_of_a_profile_read_the_frame_once(spark, skewed, by_partition):
+def test_both_branches_of_a_profile_read_the_frame_once(spark, skewed):
     df = skewed(1000)
-    task = Task(df, find_keys(df, ["k"]), 1.0, by_partition=by_partition)
     with conf(spark, "spark.sql.adaptive.enabled", "false"):
-        plan = physical_plan(reduce(type(df).unionAll, _queries(task, 0, 8, 256)))
+        plan = physical_plan(grouped(Task(df, find_keys(df, ["k"]), 1.0), 8, 256))
     assert "ReusedExchange" in plan, plan
 
 
-def test_of_which_keys_one_partition_has_all_rows(spark):
-    rows = spark.range(600, numPartitions=6).selectExpr("CASE WHEN id < 100 THEN 1 WHEN id % 2 = 0 THEN 2 END AS k")
-    task = Task(rows, find_keys(rows, ["k"]), 1.0, by_partition=True)
-    (found,) = profile([task], 8, 1000)
-    heavy = {h.key: h.hash for h in found.profile.heavy}
-    assert set(heavy) == {(1,), (2,)}
-    assert found.one_task == {heavy[1,]: 1.0}
-    (found,) = profile([replace(task, by_partition=False)], 8, 1000)
-    assert found.one_task == {}
+@pytest.mark.parametrize(("kept", "queries"), [("true", 1), ("id % 100 = 0", 2)])
+def test_a_sample_of_a_filtered_frame_is_taken_again_once(spark, kept, queries):
+    df = spark.range(40_000).where(kept).selectExpr("id % 3 AS k")
+    with conf(spark, "spark.skewkit.sampleRows", "500"), counted() as used:
+        profile = skewkit.skew_profile(df, "k", partitions=2)
+    assert used.jobs == queries
+    assert profile.rows == pytest.approx(df.count(), rel=0.3)
