@@ -17,12 +17,14 @@ if TYPE_CHECKING:
     from skewkit.api.profile import skew_profile
     from skewkit.api.window.skew_window import SkewWindow, skew_window
     from skewkit.attach import install, uninstall
+    from skewkit.hints.magic import load_ipython_extension
+    from skewkit.hints.register import register
+    from skewkit.hints.sql import sql
     from skewkit.plan.decision import Decision
     from skewkit.plan.placement.key_plan import KeyPlan
     from skewkit.plan.profile.heavy_key import HeavyKey
     from skewkit.plan.profile.key_profile import KeyProfile
     from skewkit.spark.session.remembered import decisions
-    from skewkit.sqlfunctions import register
 
 __version__ = "0.1.0"
 
@@ -36,11 +38,13 @@ _HOMES = {
     "decisions": "skewkit.spark.session.remembered",
     "explain": "skewkit.api.explain",
     "install": "skewkit.attach",
-    "register": "skewkit.sqlfunctions",
+    "load_ipython_extension": "skewkit.hints.magic",
+    "register": "skewkit.hints.register",
     "skew_groupby": "skewkit.api.group.skew_groupby",
     "skew_join": "skewkit.api.join.skew_join",
     "skew_profile": "skewkit.api.profile",
     "skew_window": "skewkit.api.window.skew_window",
+    "sql": "skewkit.hints.sql",
     "uninstall": "skewkit.attach",
 }
 
@@ -56,11 +60,13 @@ __all__ = [
     "decisions",
     "explain",
     "install",
+    "load_ipython_extension",
     "register",
     "skew_groupby",
     "skew_join",
     "skew_profile",
     "skew_window",
+    "sql",
     "uninstall",
 ]
 

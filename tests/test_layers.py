@@ -28,7 +28,7 @@ LAYERS = (
     ("plan",),
     ("simulator", "spark"),
     ("api",),
-    ("attach", "sqlfunctions", "delta", "streaming", "report", "testing", "reproduce"),
+    ("attach", "hints", "delta", "streaming", "report", "testing", "reproduce"),
     ("cli",),
     ("__main__",),
 )

@@ -46,7 +46,7 @@ def register(spark: SparkSession) -> list[str]:
 
 def _folder() -> Traversable:
     """Return `functions/`: inside an installed package, or at the top of a checkout."""
-    for base in (resources.files("skewkit") / "_sql", Path(__file__).parents[1] / "sql"):
+    for base in (resources.files("skewkit") / "_sql", Path(__file__).parents[2] / "sql"):
         if (folder := base / "functions").is_dir():
             return folder
     raise EnvironmentProblem("skewkit's SQL files are missing from this installation; install it again with pip")

@@ -1,0 +1,103 @@
+"""One hinted SELECT rewritten: what a hint asks for is computed into a frame, and the user's text reads that frame."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from skewkit.errors import ArgumentError
+from skewkit.hints.from_clause import FromClause, read_from
+from skewkit.hints.hint_grammar import Hint, HintToken
+from skewkit.hints.hinted_join import Done, Joined, Joins
+from skewkit.hints.mentions import Mentions, mentions_in
+from skewkit.hints.query_block import Block
+from skewkit.hints.relations import Kept, check_columns, check_strategies, kept_of, named_by, scope_of
+from skewkit.hints.running import Runner
+from skewkit.hints.scope import Context, Scope
+from skewkit.hints.star import stars_of
+from skewkit.hints.tokens import NotCut, Token, is_word, written
+
+Edit = tuple[int, int, str]
+
+
+@dataclass(frozen=True)
+class Rewritten:
+    """The edits of a query's text, none where plain Spark answers, and what became of the hints."""
+
+    edits: tuple[Edit, ...]
+    done: tuple[Done, ...]
+
+
+def rewrite(block: Block, hint: HintToken, runner: Runner) -> Rewritten:
+    """Return how a SELECT is rewritten for the SKEW hints of its hint token.
+
+    Raises:
+        ArgumentError: a hint names what is not in its FROM, or a value that does not fit.
+        NotCut: the SELECT is left to plain Spark, as the reason says.
+    """
+    if "from" not in block.clauses:
+        if is_word(block.tokens, block.start - 1, "|>"):
+            raise NotCut("a hint behind a pipe is left to plain Spark")
+        raise ArgumentError(f"{hint.hints[0]}: its SELECT has no FROM, so there is no relation {hint.hints[0].relation!r}")
+    clause = read_from(block.tokens, block.clauses["from"])
+    context = Context(block.source, block.start)
+    hinted = [(each, index) for each in hint.hints for index in named_by(each, clause, runner)]
+    check_strategies(hint.others, clause)
+    stars = stars_of(block)
+    kept = kept_of(block, mentions_in(block.tokens), star=bool(stars))
+    scopes = _scopes(clause, block, hinted, kept, context, runner)
+    where = written(block.source, block.clause("where")[1:])
+    joins = Joins(block.source, clause, scopes, hinted, where, context)
+    joined = _joined(joins, star=bool(stars))
+    if not joined.changed:
+        return Rewritten((), tuple(joined.done))
+    return Rewritten(tuple(_spliced(block, joined, stars)), tuple(joined.done))
+
+
+def _scopes(
+    clause: FromClause,
+    block: Block,
+    hinted: Sequence[tuple[Hint, int]],
+    kept: Kept,
+    context: Context,
+    runner: Runner,
+) -> list[Scope]:
+    scopes = []
+    for index, relation in enumerate(clause.relations):
+        scope, columns = scope_of(relation, block, kept, context, runner)
+        for hint in (hint for hint, named in hinted if named == index):
+            check_columns(hint, columns)
+        scopes.append(scope)
+    return scopes
+
+
+def _joined(joins: Joins, *, star: bool) -> Joined:
+    """Return the relations joined up to the last hinted join; to the end where a star or a comma asks for all."""
+    chains = joins.clause.chains
+    if star and joins.clause.behind < joins.clause.end:
+        raise NotCut("a star over more than relations and joins is left to plain Spark")
+    if star or len(chains) > 1:
+        return joins.all()
+    steps = joins.chain(chains[0], 0)
+    last = max((i for i, step in enumerate(steps) if len(step.done) > (len(steps[i - 1].done) if i else 0)), default=0)
+    return steps[last]
+
+
+def _spliced(block: Block, joined: Joined, stars: Sequence[Token]) -> list[Edit]:
+    start = block.tokens[block.clauses["from"].start + 1].start
+    cut = block.tokens[block.clauses["from"].start : joined.end]
+    mentions: Mentions = mentions_in(block.all, without=cut)
+    view = joined.scope.view(mentions, star=bool(stars))
+    text = joined.scope.star_text() if stars else ""
+    return [(start, cut[-1].end, view), *((star.start, star.end, text) for star in stars)]
+
+
+def edited(source: str, edits: Sequence[Edit]) -> str:
+    """Return a text with some parts replaced.
+
+    >>> edited("a b c", [(0, 1, "x"), (4, 5, "yz")])
+    'x b yz'
+    """
+    for start, end, text in sorted(edits, reverse=True):
+        source = source[:start] + text + source[end:]
+    return source

@@ -1,0 +1,39 @@
+"""Stars of a SELECT list: they see a view's helper columns, so they are spelled out."""
+
+from __future__ import annotations
+
+from skewkit.hints.query_block import Block
+from skewkit.hints.tokens import NotCut, Token, closing, is_word
+
+_BEFORE = ("select", "distinct", "all", ",", "(")
+_QUERIES = ("select", "with", "from", "values")
+
+
+def stars_of(block: Block) -> tuple[Token, ...]:
+    """Return the stars that stand for all columns of the FROM, in the list and inside its calls.
+
+    Raises:
+        NotCut: a star with EXCEPT or REPLACE.
+
+    >>> from skewkit.hints.query_block import block_at
+    >>> block = block_at("SELECT /*+ SKEW('a') */ *, count(*), a * b, a.*, struct(*), (SELECT * FROM b) FROM a", 1)
+    >>> [block.source[star.start - 1 : star.end + 1] for star in stars_of(block)]
+    [' *,', '(*)']
+    """
+    found = []
+    at, stop = block.clauses["select"].start, block.clauses["select"].stop
+    while at < stop:
+        if is_word(block.tokens, at, "(") and at + 1 < stop and block.tokens[at + 1].name in _QUERIES:
+            at = closing(block.tokens, at)
+        elif is_word(block.tokens, at, "*") and _is_of_all(block, at):
+            if at + 1 < stop and block.tokens[at + 1].name in ("except", "replace"):
+                raise NotCut("a star with EXCEPT is left to plain Spark")
+            found.append(block.tokens[at])
+        at += 1
+    return tuple(found)
+
+
+def _is_of_all(block: Block, at: int) -> bool:
+    before = block.tokens[at - 1]
+    counted = is_word(block.tokens, at - 2, "count", "(") and is_word(block.tokens, at + 1, ")")
+    return not counted and (before.kind == "hint" or (before.kind != "quoted" and before.name in _BEFORE))
