@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from pyspark.sql import DataFrame
 
-from skewkit.hints.hinted_join import Done
+from skewkit.hints.asked import Done
 from skewkit.plan.choice import Choice
 from skewkit.spark.session.remembered import remember
 
@@ -34,7 +34,7 @@ def difference(plain: DataFrame, frame: DataFrame) -> str | None:
     for a, b in zip(expected, found, strict=True):
         if a.dataType != b.dataType:
             return f"{a.name} is {b.dataType.simpleString()} and not {a.dataType.simpleString()}"
-        if a.name != b.name and (_PLAIN_NAME.fullmatch(a.name) or _PLAIN_NAME.fullmatch(b.name)):
+        if a.name != b.name and _PLAIN_NAME.fullmatch(a.name):
             return f"{a.name} is {b.name}"
     return None
 
@@ -47,11 +47,10 @@ def renamed(frame: DataFrame, plain: DataFrame) -> DataFrame:
 def remembered(frame: DataFrame, answer: Answer) -> DataFrame:
     """Return the frame with what became of its hints, which `explain` tells."""
     notes = [f"{reason}; plain Spark answers" for reason in answer.reasons]
-    if len(answer.done) == 1 and not notes and answer.done[0].choice is not None:
-        only = answer.done[0]
-        return remember(frame, replace(only.choice, operator=f"{only.hint}: {only.choice.operator}"))
-    strategies = [done.choice.strategy for done in answer.done if done.choice is not None]
-    strategy = next((name for name in strategies if name != "native"), "native")
-    reason = answer.reasons[0] if not answer.done else f"{len(answer.done)} operators for hints, told below"
     told = [f"{done.hint}\n{done.text}".replace("\n", "\n             ") for done in answer.done]
-    return remember(frame, Choice("sql", strategy, reason, notes=(*told, *notes)))
+    strategies = [done.strategy for done in answer.done if done.strategy != "native"]
+    if len(answer.done) == 1:
+        reason = answer.done[0].reason
+    else:
+        reason = f"{len(answer.done)} operators for hints, told below" if answer.done else answer.reasons[0]
+    return remember(frame, Choice("sql", next(iter(strategies), "native"), reason, notes=(*told, *notes)))

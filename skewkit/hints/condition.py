@@ -10,7 +10,7 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 from skewkit.hints.scope import Context, Scope
-from skewkit.hints.tokens import tokens_of
+from skewkit.hints.text.tokens import tokens_of
 from skewkit.spark.expressions.sql_condition import conjuncts_of, equality_of, names_in
 
 Side = Literal["left", "right"]
@@ -146,7 +146,7 @@ def joined_scope(left: Scope, right: Scope, kind: str, using: Sequence[str] = ()
     aliases.update(right.aliases)
     star: list[tuple[str, str]] = []
     for name in using:
-        mine, its = ([pair for pair in s.star if s.same(pair[0], name)][0] for s in (left, right))
+        mine, its = (next(pair for pair in s.star if s.same(pair[0], name)) for s in (left, right))
         ours = mine[1]
         if kind == "right":
             ours = its[1]

@@ -10,33 +10,17 @@ from typing import Any
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from skewkit.api.arguments import settings_of
-from skewkit.api.explain import explain
 from skewkit.api.join.skew_join import skew_join
-from skewkit.api.profile import skew_profile
-from skewkit.hints.condition import Condition, Pair, joined_scope, pairs_of_where, parts_of, read_condition, using
-from skewkit.hints.from_clause import Chain, FromClause, Join
-from skewkit.hints.hint_grammar import Hint
-from skewkit.hints.mentions import Mentions
+from skewkit.hints.asked import Ask, Done, ask_of, done, strongest
+from skewkit.hints.condition import Condition, joined_scope, pairs_of_where, parts_of, read_condition, using
 from skewkit.hints.scope import Context, Scope
-from skewkit.hints.tokens import NotCut, written
-from skewkit.hints.values import fitted
-from skewkit.plan.choice import Choice
-from skewkit.spark.session.compat import default_partitions
-from skewkit.spark.session.remembered import choice_of
+from skewkit.hints.text.from_clause import Chain, FromClause, Join
+from skewkit.hints.text.hint_grammar import Hint
+from skewkit.hints.text.mentions import Mentions
+from skewkit.hints.text.tokens import NotCut, written
 
 _MARKERS = ("?", ":", "select")
 _SQL_KINDS = {"left": "LEFT", "right": "RIGHT", "full": "FULL", "semi": "LEFT SEMI", "anti": "LEFT ANTI"}
-
-
-@dataclass(frozen=True)
-class Done:
-    """What became of a hint at one place: the operator's choice, None where plain Spark is left the work."""
-
-    hint: Hint
-    what: str
-    choice: Choice | None
-    text: str
 
 
 @dataclass
@@ -60,6 +44,11 @@ class Joins:
     where: str
     context: Context
 
+    def own(self, scope: Scope, index: int) -> dict[str, str]:
+        """Return the user's names of a relation's columns in a scope, by ours; none where it is not there."""
+        there = set(scope.frame.columns)
+        return {own: name for name, own in self.scopes[index].star if own in there}
+
     def all(self) -> Joined:
         """Return all relations joined, the chains between commas in an order in which each has a key, if there is."""
         at, built = 0, []
@@ -72,10 +61,10 @@ class Joins:
             linked = (i for i, each in enumerate(built) if pairs_of_where(whole.scope, each.scope, parts))
             other = built.pop(next(linked, 0))
             pairs = pairs_of_where(whole.scope, other.scope, parts)
-            done = [*whole.done, *other.done]
-            changed = whole.changed or other.changed
+            before = (whole, other)
             whole = self._step(whole.scope, other.scope, Condition(whole.scope, other.scope, pairs), "inner", ())
-            whole.done, whole.changed = done + whole.done, changed or whole.changed
+            whole.done = [became for each in (*before, whole) for became in each.done]
+            whole.changed = any(each.changed for each in (*before, whole))
         star = {own for _, own in whole.scope.star}
         order = [pair for scope in self.scopes for pair in scope.star if pair[1] in star]
         # A USING inside a chain has columns of its own; there the chains are in the user's order as they are.
@@ -111,12 +100,7 @@ class Joins:
         return self._step(left, right, Condition(left, right, pairs), join.kind, ())
 
     def _named(self, scope: Scope) -> bool:
-        return any(self._own(scope, index) for _, index in self.hinted)
-
-    def _own(self, scope: Scope, index: int) -> dict[str, str]:
-        """Return our names of a hinted relation's columns in a scope, with the user's; none where it is not there."""
-        there = set(scope.frame.columns)
-        return {own: name for name, own in self.scopes[index].star if own in there}
+        return any(self.own(scope, index) for _, index in self.hinted)
 
     def _step(
         self, left: Scope, right: Scope, asks: Condition, kind: str, using: Sequence[str], text: str = ""
@@ -127,9 +111,9 @@ class Joins:
         inner = kind == "inner"
         rest = [] if inner else list(asks.texts)
         if asked and asks.pairs and not any(sign in part.lower() for part in rest for sign in _MARKERS):
-            frame, done = self._skew_join(asks, kind, rest, _strongest(asked))
-            joined = Joined(replace(scope, frame=_shown(frame, scope, computed)), 0, done)
-            joined.changed = any(each.choice is not None and each.choice.strategy != "native" for each in done)
+            frame, became = self._skew_join(asks, kind, rest, asked)
+            joined = Joined(replace(scope, frame=_shown(frame, scope, computed)), 0, [became])
+            joined.changed = became.strategy != "native"
             if inner and asks.texts:
                 condition = " AND ".join(f"({part})" for part in asks.texts)
                 joined.scope = joined.scope.where(condition, self.context)
@@ -155,78 +139,30 @@ class Joins:
         frame = left.runner.query(self.context(f"SELECT {ours} FROM {join} ON {text}"))
         return Joined(replace(scope, frame=frame), 0)
 
-    def _ask(self, hint: Hint, index: int, asks: Condition) -> _Ask | None:
-        """Return what a hint asks of a join, None where the join is not by its relation's columns."""
+    def _ask(self, hint: Hint, index: int, asks: Condition) -> tuple[str, Ask] | None:
+        """Return what a hint asks of a join and on which side, None where the join is not by its relation's columns."""
+        safe = [pair.null_safe for pair in asks.pairs]
         for side, scope in (("left", asks.left), ("right", asks.right)):
-            own = self._own(scope, index)
             keys = [getattr(pair, side) for pair in asks.pairs]
-            named = [own.get(key) for key in keys]
-            if not own or not any(named) or (hint.columns and not _wanted(hint, named)):
-                continue
-            whole = len(hint.columns) == len(keys) and all(named)
-            if hint.values is None or not whole:
-                return _Ask(hint, side, keys, None, look=whole, partial=hint.values is not None)
-            order = [[c.lower() for c in hint.columns].index(str(name).lower()) for name in named]
-            types = [scope.frame.schema[key].dataType for key in keys]
-            values = [tuple(fitted(v[i], t, hint) for i, t in zip(order, types, strict=True)) for v in hint.values]
-            safe = [pair.null_safe for pair in asks.pairs]
-            heavy = [v for v in values if all(x is not None or ok for x, ok in zip(v, safe, strict=True))]
-            return _Ask(hint, side, keys, heavy or None)
+            ask = ask_of(hint, self.own(scope, index), keys, safe, scope)
+            if ask is not None:
+                return side, ask
         return None
 
     def _skew_join(
-        self, asks: Condition, kind: str, rest: Sequence[str], ask: _Ask
-    ) -> tuple[DataFrame, list[Done]]:
-        left, right = asks.left, asks.right
-        frames = {"left": left.frame, "right": right.frame}
+        self, asks: Condition, kind: str, rest: Sequence[str], asked: Sequence[tuple[str, Ask]]
+    ) -> tuple[DataFrame, Done]:
+        frames = {"left": asks.left.frame, "right": asks.right.frame}
         parts = [pair.condition for pair in asks.pairs] + [F.col(flag) for flag in asks.flags]
         if rest:
             mentions = Mentions.of(" ".join(rest))
-            frames = {"left": left.readable(mentions), "right": right.readable(mentions)}
+            frames = {"left": asks.left.readable(mentions), "right": asks.right.readable(mentions)}
             parts += [F.expr(part) for part in rest]
-        heavy: list[Any] | None = ask.heavy
-        notes = ""
-        if ask.look:
-            heavy = hot_keys(frames[ask.side], ask.keys)
-            notes = "" if heavy else "; no key of it is hot"
-        if ask.partial:
-            notes = "; its values are not used, as they are not of the join's whole key"
+        ask = strongest([each for _, each in asked])
+        side = next(side for side, each in asked if each.keys == ask.keys)
         on = reduce(lambda a, b: a & b, parts)
-        joined = skew_join(frames["left"], frames["right"], on, kind, heavy=heavy)
-        return joined, [Done(ask.hint, "join", choice_of(joined), explain(joined) + notes)]
-
-
-@dataclass(frozen=True)
-class _Ask:
-    """A hint for a join: on which side its relation is, the keys there, and the keys that it names as hot."""
-
-    hint: Hint
-    side: str
-    keys: list[str]
-    heavy: list[tuple[Any, ...]] | None
-    look: bool = False
-    partial: bool = False
-
-
-def _strongest(asked: Sequence[_Ask]) -> _Ask:
-    """Return what several hints ask of one join: the values of all, else a look at the keys, else `auto`."""
-    named = [ask for ask in asked if ask.heavy]
-    if named:
-        heavy = [key for ask in named if ask.side == named[0].side for key in ask.heavy or ()]
-        return replace(named[0], heavy=list(dict.fromkeys(heavy)))
-    return next((ask for ask in asked if ask.look), asked[0])
-
-
-def _wanted(hint: Hint, named: Sequence[str | None]) -> bool:
-    keys = {name.lower() for name in named if name is not None}
-    return {column.lower() for column in hint.columns} <= keys
-
-
-def hot_keys(frame: DataFrame, keys: Sequence[str]) -> list[tuple[Any, ...]] | None:
-    """Return the keys of a frame that make a task of plain Spark long, None where there is none; one job."""
-    profile = skew_profile(frame, *keys)
-    least = settings_of(frame).min_straggler * profile.rows / default_partitions(frame.sparkSession)
-    return [heavy.key for heavy in profile.heavy if heavy.estimate >= least] or None
+        joined = skew_join(frames["left"], frames["right"], on, kind, heavy=ask.hot(frames[side]))
+        return joined, done(ask, "join", joined, asks.left)
 
 
 def _ours(scope: Scope) -> list[str]:

@@ -9,7 +9,7 @@ from string import Formatter
 from typing import Any
 
 from skewkit.hints.running import Runner
-from skewkit.hints.tokens import NotCut, tokens_of
+from skewkit.hints.text.tokens import NotCut, tokens_of
 from skewkit.spark.expressions.keys import quoted
 from skewkit.spark.session.compat import is_frame
 

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from skewkit.errors import ArgumentError, ColumnNotFoundError, nearest
-from skewkit.hints.from_clause import FromClause, Relation
-from skewkit.hints.hint_grammar import Hint
-from skewkit.hints.mentions import Mentions
-from skewkit.hints.query_block import Block
 from skewkit.hints.running import Runner
 from skewkit.hints.scope import Context, Scope
-from skewkit.hints.tokens import NotCut, is_word, written
+from skewkit.hints.text.from_clause import FromClause, Relation
+from skewkit.hints.text.hint_grammar import Hint
+from skewkit.hints.text.mentions import Mentions
+from skewkit.hints.text.query_block import Block
+from skewkit.hints.text.tokens import NotCut, is_word, written
 from skewkit.spark.session.compat import tells_case
 
 _STRATEGIES = frozenset(
@@ -46,9 +46,9 @@ def scope_of(relation: Relation, block: Block, kept: Kept, context: Context, run
     frame = runner.query(context(f"SELECT * FROM {written(block.source, relation.tokens)}"))
     columns = frame.columns
     ours = [runner.fresh() for _ in columns]
-    pairs = tuple(
-        (name, own) for name, own in zip(columns, ours, strict=True) if kept.keeps(relation.alias, name)
-    )
+    pairs = tuple((name, own) for name, own in zip(columns, ours, strict=True) if kept.keeps(relation.alias, name))
+    before = f"{relation.alias}." if relation.alias and relation.alias not in runner.given else ""
+    runner.spoken.update({own: before + name for name, own in pairs})
     frame = frame.toDF(*ours).select(*(own for _, own in pairs))
     aliases = {relation.alias: pairs} if relation.alias else {}
     return Scope(runner, frame, aliases, pairs, tells_case(runner.spark)), columns
@@ -64,8 +64,9 @@ def named_by(hint: Hint, clause: FromClause, runner: Runner) -> list[int]:
     found = [i for i, each in enumerate(names) if hint.relation.lower() in each]
     if not found:
         there = [each[0] for each in names if each]
-        raise ArgumentError(f"{hint}: its SELECT has no relation {hint.relation!r} in its FROM: "
-                            f"{nearest(hint.relation.lower(), there)}")
+        raise ArgumentError(
+            f"{hint}: its SELECT has no relation {hint.relation!r} in its FROM: {nearest(hint.relation.lower(), there)}"
+        )
     first = [i for i in found if names[i][0] == hint.relation.lower()]
     return first or found
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
 from typing import Any
 from uuid import uuid4
 
@@ -24,6 +24,7 @@ class Runner:
         self.mark = uuid4().hex
         self.frames: dict[str, DataFrame] = {}
         self.given: dict[str, str] = {}
+        self.spoken: dict[str, str] = {}
         self._made = 0
 
     def add(self, frame: DataFrame, given: str | None = None) -> str:
@@ -33,6 +34,10 @@ class Runner:
         if given is not None:
             self.given[name] = given.lower()
         return name
+
+    def said(self, text: str) -> str:
+        """Return a text with the user's names in place of ours."""
+        return re.sub(rf"\w+_{self.mark}", lambda found: self.spoken.get(found.group(), found.group()), text)
 
     def fresh(self, prefix: str = "c") -> str:
         """Return a word that no text and no frame has.
@@ -57,8 +62,8 @@ class Runner:
 
     def run(self, text: str) -> DataFrame:
         """Run a text as `spark.sql` does, commands at once."""
-        used = {name: frame for name, frame in self.frames.items() if name in text}
-        arguments: Mapping[str, Any] = {} if self.args is None else {"args": self.args}
+        used: dict[str, Any] = {name: frame for name, frame in self.frames.items() if name in text}
+        arguments: dict[str, Any] = {} if self.args is None else {"args": self.args}
         if is_connect(self.spark) and VERSION < (4, 0):
             for name, frame in used.items():
                 frame.createOrReplaceTempView(name)

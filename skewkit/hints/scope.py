@@ -9,10 +9,10 @@ from dataclasses import dataclass, replace
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from skewkit.hints.mentions import Mentions
 from skewkit.hints.running import Runner
-from skewkit.hints.query_block import in_context
-from skewkit.hints.tokens import NotCut, tokens_of
+from skewkit.hints.text.mentions import Mentions
+from skewkit.hints.text.query_block import in_context
+from skewkit.hints.text.tokens import NotCut, tokens_of
 from skewkit.spark.expressions.keys import quoted
 
 Named = tuple[tuple[str, str], ...]
@@ -68,14 +68,15 @@ class Scope:
                 raise NotCut(f"{alias} names a relation and stands without a column")
         return list(columns.values()) or [F.lit(1).alias(self.runner.fresh())]
 
-    def view(self, mentions: Mentions, *, star: bool = False) -> str:
-        """Return the word for a frame that a text can read in place of the FROM."""
-        return self.runner.add(self.frame.select(*self.exposed(mentions, star=star)))
+    def view(self, mentions: Mentions, *more: str, star: bool = False) -> str:
+        """Return the word for a frame that a text can read in place of the FROM, with `more` columns."""
+        return self.runner.add(self.frame.select(*self.exposed(mentions, star=star), *more))
 
     def with_texts(self, texts: Mapping[str, str], context: Context) -> Scope:
         """Return the scope with more columns, under these names of ours, computed by SQL texts; Spark resolves them."""
         if not texts:
             return self
+        self.runner.spoken.update(texts)
         selected = "".join(f", ({text}) AS {name}" for name, text in texts.items())
         return replace(self, frame=self.select(selected, "", " ".join(texts.values()), context))
 
@@ -92,6 +93,10 @@ class Scope:
     def readable(self, mentions: Mentions) -> DataFrame:
         """Return our columns beside those that a text can read."""
         return self.frame.select("*", *self.exposed(mentions))
+
+    def shown_of(self, frame: DataFrame, *more: str) -> Scope:
+        """Return the scope over a frame that has its columns and `more`."""
+        return replace(self, frame=frame.select(*self.frame.columns, *more))
 
     def star_text(self) -> str:
         """Return what a star is spelled out as.

@@ -11,17 +11,20 @@ from pyspark.sql import DataFrame, SparkSession
 from skewkit.api.arguments import first_line
 from skewkit.errors import KeyTypeError, UnsupportedError
 from skewkit.hints.answer import Answer, difference, remembered, renamed
-from skewkit.hints.hint_grammar import NAMES, HintToken, read_hint
-from skewkit.hints.hinted_join import Done
+from skewkit.hints.asked import Done
 from skewkit.hints.placeholders import formatted, named_arguments
-from skewkit.hints.query_block import Block, block_at, in_context, select_hints
-from skewkit.hints.rewriting import Rewritten, edited, rewrite
+from skewkit.hints.register import need_top_keys
+from skewkit.hints.rewriting import Rewritten, rewrite
 from skewkit.hints.running import Runner
-from skewkit.hints.statement import Statement, read_statement
-from skewkit.hints.tokens import NotCut, tokens_of
+from skewkit.hints.text.edits import edited
+from skewkit.hints.text.hint_grammar import NAMES, HintToken, read_hint
+from skewkit.hints.text.query_block import Block, block_at, in_context, select_hints
+from skewkit.hints.text.statement import Statement, read_statement
+from skewkit.hints.text.tokens import NotCut, tokens_of
+from skewkit.hints.text.top_keys import CALLED, with_top_keys
 from skewkit.spark.session.compat import is_of_a_task
 
-_HINTED = re.compile(r"/\*\+[^/]*skew", re.IGNORECASE)
+_HINTED = re.compile(r"/\*\+(?:[^*]|\*(?!/))*skew", re.IGNORECASE)
 
 
 def sql(spark: SparkSession, query: str, args: Any = None, **frames: Any) -> DataFrame:
@@ -36,6 +39,7 @@ def sql(spark: SparkSession, query: str, args: Any = None, **frames: Any) -> Dat
     * Only the hinted joins are cut out of the query and spliced in again as one frame; all else is the user's text.
     * The schema must be that of the query without hints. Where it is not, or a part of SQL is not known here, plain
       Spark answers, and `explain` says why.
+    * `SELECT * FROM skew_top_keys(TABLE(t), 'c')` gives the most frequent values of a column; `register` has more.
     * `INSERT ... SELECT` and `CREATE TABLE ... AS SELECT` run at once, as in `spark.sql`.
 
     Args:
@@ -56,9 +60,21 @@ def sql(spark: SparkSession, query: str, args: Any = None, **frames: Any) -> Dat
     >>> joined.where("name = 'c0'").first()
     Row(name='c0', n=700)
     """
-    if not _HINTED.search(query):
+    if CALLED.search(query):
+        need_top_keys(spark)
+        query = with_top_keys(query)
+    if not is_hinted(query):
         return spark.sql(query, **_given(args), **frames)
     return _hinted(spark, query, args, frames)
+
+
+def is_hinted(query: str) -> bool:
+    """Return whether a query may have a SKEW hint.
+
+    >>> is_hinted("SELECT /*+ SKEW('t') */ 1 FROM t"), is_hinted("SELECT 1 AS skew /* no hint */")
+    (True, False)
+    """
+    return _HINTED.search(query) is not None
 
 
 def _given(args: Any) -> dict[str, Any]:
@@ -129,8 +145,9 @@ def _followed(runner: Runner, statement: Statement, plain: DataFrame) -> tuple[D
             reasons.append(f"{title}: Spark does not take the query so cut: {first_line(error)}")
             text = unhinted
             continue
-        if not rewritten.done:
-            reasons.append(f"{title}: no join of its SELECT has such a key")
+        reasons += [f"{title}: {why}" for why in rewritten.reasons]
+        if not rewritten.done and not rewritten.reasons:
+            reasons.append(f"{title}: no join, GROUP BY or window of its SELECT has such a key")
         done += rewritten.done
         text = new
         found = frame if frame is not None else found

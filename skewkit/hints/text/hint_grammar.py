@@ -9,7 +9,7 @@ from decimal import Decimal
 from typing import Any
 
 from skewkit.errors import ArgumentError, ArgumentTypeError
-from skewkit.hints.tokens import Token, Tokens, closing, items_of, tokens_of, written
+from skewkit.hints.text.tokens import Token, Tokens, closing, items_of, tokens_of, written
 
 NAMES = ("skew", "skew_join")
 _OPENS, _CLOSES = "/*+", "*/"
@@ -54,7 +54,7 @@ class HintToken:
 
 
 def read_hint(text: str) -> HintToken:
-    '''Return what stands in a hint token; its SKEW hints are blanked in `rest`, so that all else keeps its place.
+    """Return what stands in a hint token; its SKEW hints are blanked in `rest`, so that all else keeps its place.
 
     Raises:
         ArgumentError: a SKEW hint is not of a known form.
@@ -65,7 +65,7 @@ def read_hint(text: str) -> HintToken:
     (Hint(relation='t', columns=('c1', 'c2'), values=((1, 'a'),)),)
     >>> read_hint("/*+ BROADCAST(b), SKEW('t') */").rest, read_hint("/*+ SKEW('t') */").rest.isspace()
     ('/*+ BROADCAST(b)            */', True)
-    '''
+    """
     inner = text[len(_OPENS) : -len(_CLOSES)]
     tokens = tokens_of(inner)
     hints: list[Hint] = []
@@ -186,3 +186,8 @@ def _number(text: str) -> int | float | Decimal:
     if "e" in text:
         return float(text)
     return Decimal(text) if "." in text else int(text)
+
+
+def integer(token: Token) -> int | None:
+    """Return the whole number that a token is, None where it is anything else."""
+    return int(token.name) if token.kind == "number" and token.name.isdigit() else None

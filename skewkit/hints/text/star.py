@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from skewkit.hints.query_block import Block
-from skewkit.hints.tokens import NotCut, Token, closing, is_word
+from skewkit.hints.text.query_block import Block
+from skewkit.hints.text.tokens import NotCut, Token, closing, is_word
 
 _BEFORE = ("select", "distinct", "all", ",", "(")
 _QUERIES = ("select", "with", "from", "values")
@@ -15,7 +15,7 @@ def stars_of(block: Block) -> tuple[Token, ...]:
     Raises:
         NotCut: a star with EXCEPT or REPLACE.
 
-    >>> from skewkit.hints.query_block import block_at
+    >>> from skewkit.hints.text.query_block import block_at
     >>> block = block_at("SELECT /*+ SKEW('a') */ *, count(*), a * b, a.*, struct(*), (SELECT * FROM b) FROM a", 1)
     >>> [block.source[star.start - 1 : star.end + 1] for star in stars_of(block)]
     [' *,', '(*)']

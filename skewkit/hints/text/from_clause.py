@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from skewkit.hints.tokens import NotCut, Token, Tokens, closing, deeper, is_word, items_of
+from skewkit.hints.text.tokens import NotCut, Token, Tokens, closing, deeper, is_word, items_of
 
 _KINDS = {
     "": "inner",
@@ -76,7 +76,7 @@ def read_from(tokens: Tokens, clause: range) -> FromClause:
     Raises:
         NotCut: it has a NATURAL join, or something that is not known.
 
-    >>> from skewkit.hints.tokens import tokens_of
+    >>> from skewkit.hints.text.tokens import tokens_of
     >>> tokens = tokens_of("FROM db.a AS x LEFT JOIN (SELECT 1) b ON x.k = b.k JOIN c USING (k, j), d")
     >>> found = read_from(tokens, range(len(tokens)))
     >>> [(relation.alias, relation.names) for relation in found.relations]
@@ -155,7 +155,7 @@ def _condition_ends(tokens: Tokens, at: int, stop: int) -> bool:
 
 def _join_at(tokens: Tokens, at: int, stop: int) -> tuple[tuple[str, ...], int] | None:
     """Return the words of a join that begins at a token, and what follows its JOIN."""
-    words = []
+    words: list[str] = []
     for i in range(at, min(at + 4, stop)):
         token = tokens[i]
         if token.kind == "word" and token.name == "join":
@@ -168,7 +168,9 @@ def _join_at(tokens: Tokens, at: int, stop: int) -> tuple[tuple[str, ...], int] 
 
 def _relation_end(tokens: Tokens, at: int, stop: int) -> int:
     for i in _outside(tokens, at, stop):
-        if i > at and (_condition_ends(tokens, i, stop) or is_word(tokens, i, "on") or is_word(tokens, i, "using", "(")):
+        if i > at and (
+            _condition_ends(tokens, i, stop) or is_word(tokens, i, "on") or is_word(tokens, i, "using", "(")
+        ):
             return i
     return stop
 
@@ -181,7 +183,7 @@ def _relation(tokens: Tokens) -> Relation:
     at = 0
     if is_word(tokens, 0, "("):
         at = closing(tokens, 0) + 1
-        if not tokens[1].name in ("select", "with", "values", "from", "table"):
+        if tokens[1].name not in ("select", "with", "values", "from", "table"):
             raise NotCut("a join in brackets is left to plain Spark")
     elif is_word(tokens, 0, "values"):
         at = next((i for i in _outside(tokens, 1, len(tokens)) if i < len(tokens) and _aliases(tokens, i)), len(tokens))

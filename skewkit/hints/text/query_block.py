@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from skewkit.hints.tokens import NotCut, Token, Tokens, closing, deeper, is_word, tokens_of
+from skewkit.hints.text.tokens import NotCut, Token, Tokens, closing, deeper, is_word, tokens_of
 
 _SET_WORDS = ("union", "intersect", "except", "minus")
 _CLAUSES = ("from", "where", "group", "having", "qualify", "window", "order", "sort", "distribute", "cluster", "limit",
@@ -40,7 +40,7 @@ class Block:
 def block_at(source: str, hint: int) -> Block:
     """Return the SELECT that a hint token stands in.
 
-    >>> from skewkit.hints.tokens import written
+    >>> from skewkit.hints.text.tokens import written
     >>> source = "SELECT /*+ SKEW('a') */ trim(both from y) FROM a JOIN b ON a.k IS DISTINCT FROM b.k WHERE x > 1"
     >>> block = block_at(source, 1)
     >>> [(name, written(source, block.clause(name))) for name in block.clauses]

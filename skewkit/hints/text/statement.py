@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from skewkit.hints.query_block import common_tables
-from skewkit.hints.tokens import NotCut, Tokens, deeper, is_word, tokens_of
+from skewkit.hints.text.query_block import common_tables
+from skewkit.hints.text.tokens import NotCut, Tokens, deeper, is_word, tokens_of
 
 _QUERIES = ("select", "with", "from", "values", "table", "(")
 
@@ -42,8 +42,10 @@ def read_statement(source: str) -> Statement:
         tables = next(iter(common_tables(tokens)), None)
         if tables is not None and tables.start == 0 and is_word(tokens, tables.body, "insert"):
             at = _query_at(tokens, tables.body + 1)
-            return Statement(source[tokens[tables.body].start : tokens[at].start],
-                             source[: tokens[tables.body].start] + source[tokens[at].start :])
+            return Statement(
+                source[tokens[tables.body].start : tokens[at].start],
+                source[: tokens[tables.body].start] + source[tokens[at].start :],
+            )
     if first in _QUERIES:
         return Statement("", source)
     is_table = first in ("create", "replace") and any(is_word(tokens, at, "table") for at in range(1, 4))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from skewkit.hints.tokens import Token, Tokens, is_word, tokens_of
+from skewkit.hints.text.tokens import Token, Tokens, is_word, tokens_of
 
 
 @dataclass(frozen=True)
