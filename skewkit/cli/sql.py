@@ -17,9 +17,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--explain", action="store_true", help="say what became of each hint, and run nothing more")
     parser.add_argument("--rows", type=int, default=20, metavar="N", help="how many rows to print (20)")
     parser.add_argument("--remote", metavar="URL", help="a Spark Connect server, such as sc://localhost")
-    parser.add_argument(
-        "--before", metavar="FILE", help="a file of statements to run first, each ended by a semicolon and a new line"
-    )
+    parser.add_argument("--before", metavar="FILE", help="a file of statements to run first, each ended by a semicolon")
 
 
 def run(given: argparse.Namespace) -> None:
