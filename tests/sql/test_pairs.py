@@ -24,7 +24,7 @@ def pairs():
 
 
 @pytest.mark.every(1)
-@pytest.mark.parametrize(("strategy", "hinted", "plain"), pairs())
+@pytest.mark.parametrize(("strategy", "hinted", "plain"), list(pairs()))
 def test_pair(tables, strategy, hinted, plain):
     found, expected = skewkit.sql(tables, hinted), tables.sql(plain)
     text = skewkit.explain(found)
