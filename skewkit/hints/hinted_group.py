@@ -49,7 +49,7 @@ def group(block: Block, scope: Scope, joins: Joins) -> tuple[list[Edit], Done] |
     if sum(is_word([token], 0, "select") for token in block.all) > 1:
         raise NotCut("a GROUP BY beside sub-queries is left to plain Spark")
     items = _items(block)
-    if not any(item.start >= block.tokens[block.clauses["select"].start].start for item in items[:1]):
+    if not items or items[0].start > block.tokens[block.clauses["from"].start].start:
         raise NotCut("a GROUP BY without an aggregate in its list is left to plain Spark")
     if joins.where:
         scope = scope.where(joins.where, joins.context)

@@ -13,6 +13,8 @@ from skewkit.hints.text.hint_grammar import Hint
 from skewkit.hints.text.mentions import Mentions
 from skewkit.hints.text.query_block import Block
 from skewkit.hints.text.tokens import NotCut, is_word, written
+from skewkit.spark.explained.plan_facts import PlanFacts
+from skewkit.spark.explained.stability import Verdict
 from skewkit.spark.session.compat import tells_case
 
 _STRATEGIES = frozenset(
@@ -42,8 +44,17 @@ def kept_of(block: Block, mentions: Mentions, *, star: bool) -> Kept:
 
 
 def scope_of(relation: Relation, block: Block, kept: Kept, context: Context, runner: Runner) -> tuple[Scope, list[str]]:
-    """Return a relation's columns that are kept, and the names of all."""
-    frame = runner.query(context(f"SELECT * FROM {written(block.source, relation.tokens)}"))
+    """Return a relation's columns that are kept, and the names of all.
+
+    Raises:
+        NotCut: it reads a common table that may have other rows or values elsewhere in the query.
+    """
+    text = f"SELECT * FROM {written(block.source, relation.tokens)}"
+    cut = context(text)
+    frame = runner.query(cut)
+    verdict = PlanFacts(frame).stability() if cut != text else Verdict()
+    if not verdict.repeatable:
+        raise NotCut(f"a common table that {verdict.reason} is left to plain Spark, which may compute it once")
     columns = frame.columns
     ours = [runner.fresh() for _ in columns]
     pairs = tuple((name, own) for name, own in zip(columns, ours, strict=True) if kept.keeps(relation.alias, name))

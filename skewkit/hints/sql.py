@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from pyspark.errors import PySparkException
+from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from skewkit.api.arguments import first_line
@@ -192,7 +192,5 @@ def _commanded(runner: Runner, statement: Statement, bare: str, found: DataFrame
         return runner.run(bare)
     try:
         return runner.run(f"{statement.command} SELECT * FROM {runner.add(found)}")
-    except PySparkException as error:
-        if is_of_a_task(error) or "[" not in first_line(error):
-            raise
+    except AnalysisException:  # the user's own text says what is wrong with it
         return runner.run(bare)
