@@ -10,7 +10,7 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 from skewkit.hints.scope import Context, Scope
-from skewkit.hints.text.tokens import tokens_of
+from skewkit.hints.text.tokens import NotCut, tokens_of
 from skewkit.spark.expressions.sql_condition import conjuncts_of, equality_of, names_in
 
 Side = Literal["left", "right"]
@@ -71,9 +71,18 @@ def read_condition(left: Scope, right: Scope, text: str, context: Context) -> Co
 
 
 def using(left: Scope, right: Scope, names: Sequence[str]) -> Condition:
-    """Return the condition of USING."""
-    pairs = [(left.column((name,)), right.column((name,))) for name in names]
-    return Condition(left, right, tuple(Pair(a, b) for a, b in pairs if a is not None and b is not None))
+    """Return the condition of USING.
+
+    Raises:
+        NotCut: a name means several columns of a side.
+    """
+    pairs = []
+    for name in names:
+        a, b = left.column((name,)), right.column((name,))
+        if a is None or b is None:
+            raise NotCut(f"USING ({name}) may mean several columns")
+        pairs.append(Pair(a, b))
+    return Condition(left, right, tuple(pairs))
 
 
 def pairs_of_where(left: Scope, right: Scope, parts: Sequence[str]) -> tuple[Pair, ...]:
@@ -138,7 +147,13 @@ def _column(scope: Scope, text: str, columns: dict[str, str]) -> str:
 
 
 def joined_scope(left: Scope, right: Scope, kind: str, using: Sequence[str] = ()) -> tuple[Scope, dict[str, Column]]:
-    """Return what a join of two scopes shows, its frame still the left one's, and columns that USING computes."""
+    """Return what a join of two scopes shows, its frame still the left one's, and columns that USING computes.
+
+    Raises:
+        NotCut: two relations have one alias.
+    """
+    if any(left.alias(alias) is not None for alias in right.aliases):
+        raise NotCut("two relations of its FROM have one alias")
     computed: dict[str, Column] = {}
     aliases = dict(left.aliases)
     if kind in ("semi", "anti"):

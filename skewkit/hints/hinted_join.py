@@ -88,8 +88,6 @@ class Joins:
 
     def _join(self, left: Scope, right: Scope, join: Join) -> Joined:
         text = written(self.source, join.on)
-        if any(left.alias(alias) is not None for alias in right.aliases):
-            raise NotCut("two relations of its FROM have one alias")
         if join.using:
             return self._step(left, right, using(left, right, join.using), join.kind, join.using)
         if text and (self._named(left) or self._named(right)):

@@ -112,7 +112,7 @@ def _calls(block: Block) -> list[_Call]:
             if depth == 0:
                 break
             start -= 1
-        if tokens[start - 1].kind != "word":
+        if tokens[start - 1].kind != "word" or tokens[start - 1].name in ("filter", "group"):
             continue
         end = closing(tokens, at + 1)
         parts = _window(tokens[at + 2 : end])

@@ -57,15 +57,16 @@ class Scope:
         for alias, named in self.aliases.items():
             if named and (mentions.dotted(alias) or (star and any(times[self._folded(n)] > 1 for n, _ in named))):
                 columns[self._folded(alias)] = F.struct(*(F.col(ours).alias(name) for name, ours in named)).alias(alias)
+        structs = list(columns)
         for name, ours in self.star:
             if times[self._folded(name)] > 1 or not (star or mentions.alone(name)):
                 continue
             if self._folded(name) in columns:
                 raise NotCut(f"{name} names a relation and a column")
             columns[self._folded(name)] = F.col(ours).alias(name)
-        for alias in self.aliases:
-            if self._folded(alias) in columns and mentions.bare(alias):
-                raise NotCut(f"{alias} names a relation and stands without a column")
+        alone = next((alias for alias in structs if mentions.bare(alias)), None)
+        if alone is not None:
+            raise NotCut(f"{alone} names a relation and stands without a column")
         return list(columns.values()) or [F.lit(1).alias(self.runner.fresh())]
 
     def view(self, mentions: Mentions, *more: str, star: bool = False) -> str:
