@@ -15,6 +15,7 @@ from skewkit.hints.scope import Scope
 from skewkit.hints.text.edits import Edit
 from skewkit.hints.text.mentions import mentions_in
 from skewkit.hints.text.query_block import Block
+from skewkit.hints.text.star import stars_of
 from skewkit.hints.text.tokens import NotCut, Token, Tokens, is_word, items_of, written
 from skewkit.spark.expressions.keys import quoted
 from skewkit.spark.expressions.sql_text import NotUnderstood, SqlReading, read_sql
@@ -46,6 +47,8 @@ def group(block: Block, scope: Scope, joins: Joins) -> tuple[list[Edit], Done] |
         return None
     if any(name in block.clauses for name in _NOT_HERE) or any(is_word([t], 0, "over") for t in block.all):
         raise NotCut("a GROUP BY beside windows or a sort within partitions is left to plain Spark")
+    if stars_of(block):
+        raise NotCut("a GROUP BY beside a star is left to plain Spark")
     if sum(is_word([token], 0, "select") for token in block.all) > 1:
         raise NotCut("a GROUP BY beside sub-queries is left to plain Spark")
     items = _items(block)

@@ -78,11 +78,14 @@ def _windowed(block: Block, scope: Scope, joins: Joins, call: _Call, ask: Ask, n
             texts[known] = text
         return F.col(known)
 
-    arguments = [_literal(item) or column(item) for item in call.arguments]
+    if call.name == "count" and [token.name for item in call.arguments for token in item] == ["*"]:
+        function = F.count(F.lit(1))
+    else:
+        literals = [_literal(item) for item in call.arguments]
+        arguments = [column(a) if b is None else b for a, b in zip(call.arguments, literals, strict=True)]
+        function = F.call_function(call.name, *arguments)
     order = [_sorted(item, column) for item in call.order]
     before = scope.with_texts(texts, joins.context)
-    count_all = call.name == "count" and len(call.arguments) == 1 and is_word(call.arguments[0], 0, "*")
-    function = F.count(F.lit(1)) if count_all else F.call_function(call.name, *arguments)
     strategy = "split" if ask.hot(before.frame) else "auto"
     try:
         window = skew_window(before.frame, list(ask.keys), order or None, strategy=strategy)
@@ -185,11 +188,14 @@ def _sorted(tokens: Tokens, column: object) -> Column:
     return found.asc_nulls_last() if last else found.asc_nulls_first()
 
 
-def check_windows(block: Block) -> None:
-    """Leave a SELECT to Spark that groups or qualifies beside its windows.
+def check_windows(block: Block, stars: Sequence[Token]) -> None:
+    """Leave a SELECT to Spark that groups or qualifies beside its windows, or has a star inside an expression.
 
     Raises:
         NotCut: it does.
     """
     if any(name in block.clauses for name in ("group", "having", "qualify", "window")):
         raise NotCut("windows over groups, with QUALIFY or by name are left to plain Spark")
+    starts = {item[0].start for item in items_of(block.clause("select"))}
+    if any(star.start not in starts for star in stars):
+        raise NotCut("windows beside a star inside an expression are left to plain Spark")

@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from skewkit.errors import ArgumentError
+from pyspark.errors import AnalysisException
+
+from skewkit.api.arguments import first_line
+from skewkit.errors import ArgumentError, UnsupportedError
 from skewkit.hints.asked import Done
 from skewkit.hints.hinted_group import group
 from skewkit.hints.hinted_join import Joined, Joins
@@ -61,9 +64,9 @@ def rewrite(block: Block, hint: HintToken, runner: Runner) -> Rewritten:
     if whole:
         try:
             found = _grouped(block, joined, joins) if grouped else _windowed(block, joined, joins, stars)
-        except NotCut as why:
+        except (NotCut, UnsupportedError, AnalysisException) as why:
             found = None
-            reasons.append(str(why))
+            reasons.append(first_line(why))
         if found is not None:
             return found
     if not joined.changed:
@@ -84,7 +87,7 @@ def _grouped(block: Block, joined: Joined, joins: Joins) -> Rewritten | None:
 
 def _windowed(block: Block, joined: Joined, joins: Joins, stars: Sequence[Token]) -> Rewritten | None:
     """Return the SELECT with its hinted windows computed; None where no hint is about them."""
-    check_windows(block)
+    check_windows(block, stars)
     found = windows(block, joined.scope, joins)
     if found is None:
         return None
