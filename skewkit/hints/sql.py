@@ -121,7 +121,7 @@ def _followed(runner: Runner, statement: Statement, plain: DataFrame) -> tuple[D
     done: list[Done] = []
     reasons: list[str] = []
     while True:
-        ends = ((block_at(text, at).end, at) for at in select_hints(tokens_of(text)) if _skew(text, at))
+        ends = ((_end(text, at), at) for at in select_hints(tokens_of(text)) if _skew(text, at))
         at = min(ends, default=(0, None))[1]
         if at is None:
             break
@@ -152,6 +152,14 @@ def _followed(runner: Runner, statement: Statement, plain: DataFrame) -> tuple[D
         text = new
         found = frame if frame is not None else found
     return found, Answer(tuple(done), tuple(reasons))
+
+
+def _end(text: str, at: int) -> int:
+    """Return where a hint's SELECT ends, 0 where nobody knows."""
+    try:
+        return block_at(text, at).end
+    except NotCut:
+        return 0
 
 
 def _spliced(

@@ -10,4 +10,4 @@ CREATE OR REPLACE TEMPORARY FUNCTION skew_top_keys(
 )
 RETURNS TABLE (key STRING COMMENT 'the key as text', rows BIGINT COMMENT 'rows of the key', share DOUBLE COMMENT 'of all')
 COMMENT 'The most frequent keys with their rows and shares.'
-RETURN SELECT item, count, count / total FROM (SELECT explode(top) AS each), LATERAL (SELECT each.item, each.count)
+RETURN SELECT each.item, each.count, each.count / total FROM (SELECT explode(top) AS each)
