@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from skewkit.hints.text.tokens import NotCut, Token, Tokens, closing, deeper, is_word, items_of
+from skewkit.hints.text.tokens import NotCut, Tokens, closing, deeper, is_word, items_of
 
 _KINDS = {
     "": "inner",
@@ -167,12 +167,25 @@ def _join_at(tokens: Tokens, at: int, stop: int) -> tuple[tuple[str, ...], int] 
 
 
 def _relation_end(tokens: Tokens, at: int, stop: int) -> int:
-    for i in _outside(tokens, at, stop):
+    for i in _outside(tokens, _rows_end(tokens, at), stop):
         if i > at and (
             _condition_ends(tokens, i, stop) or is_word(tokens, i, "on") or is_word(tokens, i, "using", "(")
         ):
             return i
     return stop
+
+
+def _rows_end(tokens: Tokens, at: int) -> int:
+    """Return where the rows of VALUES end, which have commas between them; `at` where there are none."""
+    if not is_word(tokens, at, "values"):
+        return at
+    while True:
+        if not is_word(tokens, at + 1, "("):
+            raise NotCut("VALUES without brackets around its rows are left to plain Spark")
+        at = closing(tokens, at + 1)
+        if not is_word(tokens, at + 1, ","):
+            return at
+        at += 1
 
 
 def _relation(tokens: Tokens) -> Relation:
@@ -186,7 +199,7 @@ def _relation(tokens: Tokens) -> Relation:
         if tokens[1].name not in ("select", "with", "values", "from", "table"):
             raise NotCut("a join in brackets is left to plain Spark")
     elif is_word(tokens, 0, "values"):
-        at = next((i for i in _outside(tokens, 1, len(tokens)) if i < len(tokens) and _aliases(tokens, i)), len(tokens))
+        at = _rows_end(tokens, 0) + 1
     elif tokens[0].is_name:
         parts = [tokens[0]]
         at = 1
@@ -217,11 +230,3 @@ def _relation(tokens: Tokens) -> Relation:
         return Relation(tokens, names[0] if names else None, names)
     lower = alias.name.lower()
     return Relation(tokens, alias.name, (lower, *(name for name in names if name != lower)))
-
-
-def _aliases(tokens: Tokens, at: int) -> bool:
-    """Return whether an alias begins at a token behind the rows of VALUES."""
-    if is_word(tokens, at, "as"):
-        return True
-    before: Token = tokens[at - 1]
-    return tokens[at].is_name and before.name == ")"
