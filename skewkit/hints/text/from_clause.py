@@ -176,7 +176,7 @@ def _relation_end(tokens: Tokens, at: int, stop: int) -> int:
 
 
 def _rows_end(tokens: Tokens, at: int) -> int:
-    """Return where the rows of VALUES end, which have commas between them; `at` where there are none."""
+    """Return what follows the rows of VALUES, which have commas between them; `at` where there are none."""
     if not is_word(tokens, at, "values"):
         return at
     while True:
@@ -184,7 +184,7 @@ def _rows_end(tokens: Tokens, at: int) -> int:
             raise NotCut("VALUES without brackets around its rows are left to plain Spark")
         at = closing(tokens, at + 1)
         if not is_word(tokens, at + 1, ","):
-            return at
+            return at + 1
         at += 1
 
 
@@ -199,7 +199,7 @@ def _relation(tokens: Tokens) -> Relation:
         if tokens[1].name not in ("select", "with", "values", "from", "table"):
             raise NotCut("a join in brackets is left to plain Spark")
     elif is_word(tokens, 0, "values"):
-        at = _rows_end(tokens, 0) + 1
+        at = _rows_end(tokens, 0)
     elif tokens[0].is_name:
         parts = [tokens[0]]
         at = 1
