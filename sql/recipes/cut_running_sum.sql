@@ -5,7 +5,7 @@
 WITH blocks AS (
   SELECT cust, id, amount, id DIV 100 AS block FROM orders
 ),
-before AS (
+earlier AS (
   SELECT cust, block, sum(total) OVER (PARTITION BY cust ORDER BY block ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)
     AS total
   FROM (SELECT cust, block, sum(amount) AS total FROM blocks GROUP BY cust, block)
@@ -13,5 +13,5 @@ before AS (
 SELECT
   b.cust,
   b.id,
-  sum(b.amount) OVER (PARTITION BY b.cust, b.block ORDER BY b.id) + coalesce(before.total, 0) AS total
-FROM blocks b JOIN before ON b.cust <=> before.cust AND b.block <=> before.block
+  sum(b.amount) OVER (PARTITION BY b.cust, b.block ORDER BY b.id) + coalesce(earlier.total, 0) AS total
+FROM blocks b JOIN earlier ON b.cust <=> earlier.cust AND b.block <=> earlier.block

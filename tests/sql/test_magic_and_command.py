@@ -46,7 +46,7 @@ def test_magic_without_a_session(monkeypatch):
 def test_command(tables, tmp_path, capsys):
     file, before = tmp_path / "q.sql", tmp_path / "before.sql"
     file.write_text(QUERY + ";\n")
-    before.write_text("CREATE OR REPLACE TEMPORARY VIEW d AS SELECT 1 AS one;\nCACHE TABLE d;\n")
+    before.write_text("CREATE OR REPLACE TEMPORARY VIEW d AS SELECT 1 AS one;\nSELECT 1;\n")
     assert main(["sql", str(file), "--before", str(before)]) == 0
     expected = tables.sql("SELECT * FROM a JOIN b ON a.k = b.k").count()
     assert capsys.readouterr().out.split() == ["n", str(expected)]

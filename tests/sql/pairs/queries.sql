@@ -2,11 +2,14 @@
 SELECT /*+ SKEW('a', 'k', (0)) */ a.k + 1, sum(w) FROM a JOIN b ON a.k = b.k GROUP BY a.k + 1;
 SELECT a.k + 1, sum(w) FROM a JOIN b ON a.k = b.k GROUP BY a.k + 1;
 -- CUBE, HAVING, ORDER BY, LIMIT | salt
-SELECT /*+ SKEW('a', 'k', (0)) */ a.s, b.s AS bs, count(*) AS n FROM a JOIN b ON a.k = b.k GROUP BY CUBE(a.s, b.s) HAVING count(*) > 5 ORDER BY n DESC, a.s, bs LIMIT 1000;
-SELECT a.s, b.s AS bs, count(*) AS n FROM a JOIN b ON a.k = b.k GROUP BY CUBE(a.s, b.s) HAVING count(*) > 5 ORDER BY n DESC, a.s, bs LIMIT 1000;
+SELECT /*+ SKEW('a', 'k', (0)) */ a.s, b.s AS bs, count(*) AS n FROM a JOIN b ON a.k = b.k GROUP BY CUBE(a.s, b.s) HAVING count(*) > 5 ORDER BY n DESC, s, bs LIMIT 1000;
+SELECT a.s, b.s AS bs, count(*) AS n FROM a JOIN b ON a.k = b.k GROUP BY CUBE(a.s, b.s) HAVING count(*) > 5 ORDER BY n DESC, s, bs LIMIT 1000;
 -- a window over the join | salt
 SELECT /*+ SKEW('a', 'k', (0)) */ a.k, w, row_number() OVER (PARTITION BY a.s ORDER BY v, w) rn FROM a JOIN b ON a.k = b.k;
 SELECT a.k, w, row_number() OVER (PARTITION BY a.s ORDER BY v, w) rn FROM a JOIN b ON a.k = b.k;
+-- GROUP BY and ORDER BY a qualified name | any
+SELECT /*+ SKEW('a', 'k', (0)) */ a.s, sum(b.w) AS w FROM a JOIN b ON a.k = b.k GROUP BY a.s ORDER BY a.s;
+SELECT a.s, sum(b.w) AS w FROM a JOIN b ON a.k = b.k GROUP BY a.s ORDER BY a.s;
 -- LATERAL VIEW | salt
 SELECT /*+ SKEW('a', 'k', (0)) */ a.k, e FROM a JOIN b ON a.k = b.k LATERAL VIEW explode(array(v, w)) t AS e;
 SELECT a.k, e FROM a JOIN b ON a.k = b.k LATERAL VIEW explode(array(v, w)) t AS e;
@@ -29,8 +32,8 @@ SELECT q.k, x FROM (SELECT a.k, b.w AS w FROM a JOIN b ON a.k = b.k) q JOIN c ON
 SELECT /*+ SKEW('a', 'k', (0)) */ a.st.f, st.g AS g2, a.v AS q, q + 1 AS r, struct(*) AS z FROM a JOIN b USING (k);
 SELECT a.st.f, st.g AS g2, a.v AS q, q + 1 AS r, struct(*) AS z FROM a JOIN b USING (k);
 -- DISTINCT, ORDER BY what is not selected | salt
-SELECT /*+ SKEW('a', 'k', (0)) */ DISTINCT a.k FROM a JOIN b ON a.k = b.k AND a.v BETWEEN b.w AND b.w + 1000 ORDER BY a.k;
-SELECT DISTINCT a.k FROM a JOIN b ON a.k = b.k AND a.v BETWEEN b.w AND b.w + 1000 ORDER BY a.k;
+SELECT /*+ SKEW('a', 'k', (0)) */ DISTINCT a.k FROM a JOIN b ON a.k = b.k AND a.v BETWEEN b.w AND b.w + 1000 ORDER BY k;
+SELECT DISTINCT a.k FROM a JOIN b ON a.k = b.k AND a.v BETWEEN b.w AND b.w + 1000 ORDER BY k;
 -- a hinted GROUP BY | any
 SELECT /*+ SKEW('a', 'k', (0)) */ k, size(collect_set(v)) AS n, count(*) AS m FROM a WHERE v > 7 GROUP BY k HAVING count(*) > 1 ORDER BY count(*);
 SELECT k, size(collect_set(v)) AS n, count(*) AS m FROM a WHERE v > 7 GROUP BY k HAVING count(*) > 1 ORDER BY count(*);
