@@ -45,7 +45,7 @@ def renamed(frame: DataFrame, plain: DataFrame) -> DataFrame:
 
 
 def remembered(frame: DataFrame, answer: Answer) -> DataFrame:
-    """Return the frame with what became of its hints, which `explain` tells."""
+    """Return the frame with what became of its hints, which `explain` tells, and `decisions` in its last entry."""
     notes = [f"{reason}; plain Spark answers" for reason in answer.reasons]
     told = [f"{done.hint}\n{done.text}".replace("\n", "\n             ") for done in answer.done]
     strategies = [done.strategy for done in answer.done if done.strategy != "native"]
@@ -53,4 +53,4 @@ def remembered(frame: DataFrame, answer: Answer) -> DataFrame:
         reason = answer.done[0].reason
     else:
         reason = f"{len(answer.done)} operators for hints, told below" if answer.done else answer.reasons[0]
-    return remember(frame, Choice("sql", next(iter(strategies), "native"), reason, notes=(*told, *notes)))
+    return remember(frame, Choice("sql", next(iter(strategies), "native"), reason, notes=(*told, *notes), kind="sql"))

@@ -84,6 +84,16 @@ def test_explain_says_why_plain_spark_answers_in_the_users_names(tables):
     assert "b.k" in text
 
 
+def test_decisions_say_what_became_of_each_hint(tables):
+    skewkit.sql(tables, f"SELECT /*+ SKEW('a', 'k', 0), SKEW('b', 'w') */ v {JOIN}")
+    last = skewkit.decisions()[-1]
+    assert (last.operator, last.strategy) == ("sql", "salt")
+    assert "SKEW('a', 'k', 1 value)" in last.text
+    skewkit.sql(tables, "SELECT /*+ SKEW('a', 'k', 0) */ v FROM a NATURAL JOIN c")
+    assert skewkit.decisions()[-1].strategy == "native"
+    assert "NATURAL" in skewkit.decisions()[-1].reason
+
+
 def test_no_view_is_left_and_none_is_replaced(tables):
     before = sorted(table.name for table in tables.catalog.listTables())
     found = skewkit.sql(tables, f"SELECT /*+ SKEW('a', 'k', (0)) */ a.k, w {JOIN}")
