@@ -45,7 +45,8 @@ def formatted(query: str, values: Mapping[str, Any], runner: Runner) -> str:
         if is_frame(value) and column:
             parts.append(quoted(column))
         elif is_frame(value):
-            words.setdefault(name, runner.add(value, name))
+            if name not in words:  # a view of the very frame would take its cache along when it is dropped
+                words[name] = runner.add(value.select("*"), name)
             parts.append(words[name])
         elif isinstance(value, str) and not column:
             parts.append(text_literal(value))
