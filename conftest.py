@@ -126,7 +126,7 @@ def in_docstrings(request: pytest.FixtureRequest, doctest_namespace: dict[str, o
         doctest_namespace.update({**names, **tools, "F": F, "spark": request.getfixturevalue("spark")})
 
 
-SPARK_LAYERS = {"spark", "api", "attach", "sqlfunctions", "testing"}
+SPARK_LAYERS = {"spark", "api", "attach", "hints", "testing"}
 
 
 @pytest.fixture(params=["true", "false"], ids=["aqe", "no_aqe"])

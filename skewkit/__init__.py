@@ -19,12 +19,14 @@ if TYPE_CHECKING:
     from skewkit.api.window.skew_asof_join import skew_asof_join
     from skewkit.api.window.skew_window import SkewWindow, skew_window
     from skewkit.attach import install, uninstall
+    from skewkit.hints.magic import load_ipython_extension
+    from skewkit.hints.register import register
+    from skewkit.hints.sql import sql
     from skewkit.plan.decision import Decision
     from skewkit.plan.placement.key_plan import KeyPlan
     from skewkit.plan.profile.heavy_key import HeavyKey
     from skewkit.plan.profile.key_profile import KeyProfile
     from skewkit.spark.session.remembered import decisions
-    from skewkit.sqlfunctions import register
 
 __version__ = "0.1.0"
 
@@ -38,13 +40,15 @@ _HOMES = {
     "decisions": "skewkit.spark.session.remembered",
     "explain": "skewkit.api.explain",
     "install": "skewkit.attach",
-    "register": "skewkit.sqlfunctions",
+    "load_ipython_extension": "skewkit.hints.magic",
+    "register": "skewkit.hints.register",
     "repartition_by_file_size": "skewkit.api.repartition.by_file_size",
     "skew_asof_join": "skewkit.api.window.skew_asof_join",
     "skew_groupby": "skewkit.api.group.skew_groupby",
     "skew_join": "skewkit.api.join.skew_join",
     "skew_profile": "skewkit.api.profile",
     "skew_window": "skewkit.api.window.skew_window",
+    "sql": "skewkit.hints.sql",
     "uninstall": "skewkit.attach",
 }
 
@@ -60,6 +64,7 @@ __all__ = [
     "decisions",
     "explain",
     "install",
+    "load_ipython_extension",
     "register",
     "repartition_by_file_size",
     "skew_asof_join",
@@ -67,6 +72,7 @@ __all__ = [
     "skew_join",
     "skew_profile",
     "skew_window",
+    "sql",
     "uninstall",
 ]
 

@@ -28,7 +28,7 @@ LAYERS = (
     ("plan",),
     ("simulator", "spark"),
     ("api",),
-    ("attach", "sqlfunctions", "delta", "streaming", "report", "testing", "reproduce"),
+    ("attach", "hints", "delta", "streaming", "report", "testing", "reproduce"),
     ("cli",),
     ("__main__",),
 )
@@ -37,7 +37,18 @@ LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}
 PURE = (*(name for names in LAYERS[: LEVEL["spark"]] for name in names), "simulator", "reproduce", "cli")
 
 NEEDED_AT_RUN_TIME = {"numpy", "mmh3"}  # the dependencies of the wheel
-NOT_WITHOUT_EXTRAS = ("pyspark", "delta", "py4j", "pandas", "pyarrow", "matplotlib", "grpc", "numba", "llvmlite")
+NOT_WITHOUT_EXTRAS = (
+    "pyspark",
+    "delta",
+    "py4j",
+    "pandas",
+    "pyarrow",
+    "matplotlib",
+    "grpc",
+    "numba",
+    "llvmlite",
+    "sqlglot",
+)
 CLASSIC = {"_jc", "_jvm", "_jsc", "_jsparkSession"}
 ABOUT_CLASSIC = ("skewkit.spark.session.compat", "skewkit.spark.expressions.columns", "skewkit.spark.expressions.steps")
 NEVER = {"_jdf", "rdd", "rand", "randn"}

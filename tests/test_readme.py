@@ -54,7 +54,9 @@ def test_commands_are_targets_of_make():
     assert all(re.search(rf"^{command}:", makefile, re.MULTILINE) for command in commands)
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/limits.md", "docs/how-it-works.md", "docs/speed.md"])
+@pytest.mark.parametrize(
+    "page", ["README.md", "docs/limits.md", "docs/how-it-works.md", "docs/sql.md", "docs/speed.md"]
+)
 def test_links_lead_somewhere(page):
     text = (ROOT / page).read_text(encoding="utf-8")
     links = re.findall(r"\]\(([^)#]+)\)", text)

@@ -21,7 +21,7 @@ class Decision:
 
     @property
     def operator(self) -> str:
-        """The operator: `join`, `groupby`, `window`, `repartition`, `write` or `merge`."""
+        """The operator: `join`, `groupby`, `window`, `repartition`, `write`, `merge`; `sql` for a query with hints."""
         return self.choice.kind
 
     @property

@@ -1,0 +1,92 @@
+"""What hints ask of a key: which of its columns they name, and which values are hot."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from pyspark.sql import DataFrame
+
+from skewkit.api.explain import explain
+from skewkit.api.profile import skew_profile
+from skewkit.hints.scope import Scope
+from skewkit.hints.text.hint_grammar import Hint
+from skewkit.hints.values import fitted
+from skewkit.spark.session.compat import default_partitions
+from skewkit.spark.session.remembered import choice_of
+
+_HOT = 1.5
+"""Rows of a key, in mean partitions, from which on a hint that names a column without values has it treated."""
+
+
+@dataclass(frozen=True)
+class Ask:
+    """A hint for a key: the key's columns, which of them are hot where it names them, and whether to look."""
+
+    hint: Hint
+    keys: tuple[str, ...]
+    heavy: tuple[tuple[Any, ...], ...] = ()
+    look: bool = False
+    note: str = ""
+
+    def hot(self, frame: DataFrame) -> list[Any] | None:
+        """Return the keys to treat: those named, else those found in a profile, one job, where a look is asked for."""
+        if self.heavy or not self.look:
+            return list(self.heavy) or None
+        profile = skew_profile(frame, *self.keys)
+        least = _HOT * profile.rows / default_partitions(frame.sparkSession)
+        return [heavy.key for heavy in profile.heavy if heavy.estimate >= least] or None
+
+
+@dataclass(frozen=True)
+class Done:
+    """What became of a hint at one place: operator, strategy and reason, and all of it in words."""
+
+    hint: Hint
+    operator: str
+    strategy: str
+    reason: str
+    text: str
+
+
+def done(ask: Ask, operator: str, frame: DataFrame, scope: Scope) -> Done:
+    """Return what an operator did with its frame, in the user's names."""
+    choice, said = choice_of(frame), scope.runner.said
+    return Done(ask.hint, operator, choice.strategy, said(choice.reason), said(explain(frame)) + ask.note)
+
+
+def ask_of(
+    hint: Hint, own: Mapping[str, str], keys: Sequence[str], null_safe: Sequence[bool], scope: Scope
+) -> Ask | None:
+    """Return what a hint asks of a key, None where the key has none of its columns.
+
+    `own` has the user's names of the relation's columns by ours; `null_safe` says where a null is a key.
+
+    Raises:
+        ArgumentError: a value does not fit the type of its column.
+    """
+    named = [own.get(key) for key in keys]
+    lower = [name.lower() if name is not None else None for name in named]
+    columns = [column.lower() for column in hint.columns]
+    computed = bool(own) and not hint.columns and len(scope.aliases) == 1  # the key is an expression over the relation
+    if not (any(named) or computed) or not set(columns) <= set(lower):
+        return None
+    whole = bool(columns) and len(columns) == len(keys)
+    if not whole or hint.values is None:
+        note = "\n  note       values are not used, as they are not of the whole key" if hint.values is not None else ""
+        return Ask(hint, tuple(keys), look=whole, note=note)
+    order = [columns.index(name) for name in lower if name is not None]
+    types = [scope.frame.schema[key].dataType for key in keys]
+    values = (tuple(fitted(v[i], type_, hint) for i, type_ in zip(order, types, strict=True)) for v in hint.values)
+    heavy = [v for v in values if all(x is not None or safe for x, safe in zip(v, null_safe, strict=True))]
+    return Ask(hint, tuple(keys), tuple(heavy))
+
+
+def strongest(asked: Sequence[Ask]) -> Ask:
+    """Return what several hints ask of one key: the values of all together, else a look, else `auto`."""
+    first = next((ask for ask in asked if ask.heavy), None)
+    if first is None:
+        return next((ask for ask in asked if ask.look), asked[0])
+    heavy = [key for ask in asked if ask.keys == first.keys for key in ask.heavy]
+    return replace(first, heavy=tuple(dict.fromkeys(heavy)))

@@ -1,0 +1,201 @@
+"""Hinted windows: their functions become columns of a frame of `skew_window`, and the list reads them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+
+from skewkit.api.window.skew_window import skew_window
+from skewkit.errors import UnsupportedError
+from skewkit.hints.asked import Ask, Done, ask_of, done, strongest
+from skewkit.hints.condition import plain
+from skewkit.hints.hinted_join import Joins
+from skewkit.hints.scope import Scope
+from skewkit.hints.text.edits import Edit
+from skewkit.hints.text.hint_grammar import integer
+from skewkit.hints.text.query_block import Block
+from skewkit.hints.text.tokens import NotCut, Token, Tokens, closing, is_word, items_of, written
+
+_UNBOUNDED = 1 << 63
+
+
+@dataclass(frozen=True)
+class _Call:
+    """A window function in a list: where it stands, its name and arguments, and its window's parts."""
+
+    start: int
+    end: int
+    name: str
+    arguments: Sequence[Tokens]
+    partition: Sequence[Tokens]
+    order: Sequence[Tokens]
+    frame: tuple[str, int, int] | None
+
+
+def windows(block: Block, scope: Scope, joins: Joins) -> tuple[list[Edit], Scope, list[Done]] | None:
+    """Return the edits of hinted window functions, the scope with their columns, and what became of the hints.
+
+    The scope has the rows that WHERE keeps. None where no hint is about a window's keys.
+
+    Raises:
+        NotCut: they are left to plain Spark, as the reason says.
+    """
+    asked: list[tuple[_Call, Ask]] = []
+    for call in _calls(block):
+        keys = [plain(scope, written(block.source, item)) for item in call.partition]
+        names = [key for key in keys if key is not None]
+        if not names or len(names) < len(keys):
+            continue
+        asks = [ask_of(hint, joins.own(scope, i), names, [True] * len(names), scope) for hint, i in joins.hinted]
+        found = [ask for ask in asks if ask is not None]
+        if found:
+            asked.append((call, strongest(found)))
+    if not asked:
+        return None
+    if joins.where:
+        scope = scope.where(joins.where, joins.context)
+    edits: list[Edit] = []
+    became = []
+    for call, ask in asked:
+        name = scope.runner.fresh("w")
+        scope, told = _windowed(block, scope, joins, call, ask, name)
+        edits.append((call.start, call.end, name))
+        became.append(told)
+    return edits, scope, became
+
+
+def _windowed(block: Block, scope: Scope, joins: Joins, call: _Call, ask: Ask, name: str) -> tuple[Scope, Done]:
+    texts: dict[str, str] = {}
+
+    def column(tokens: Tokens) -> Column:
+        text = written(block.source, tokens)
+        known = plain(scope, text)
+        if known is None:
+            known = scope.runner.fresh()
+            texts[known] = text
+        return F.col(known)
+
+    if call.name == "count" and [token.name for item in call.arguments for token in item] == ["*"]:
+        function = F.count(F.lit(1))
+    else:
+        literals = [_literal(item) for item in call.arguments]
+        arguments = [column(a) if b is None else b for a, b in zip(call.arguments, literals, strict=True)]
+        function = F.call_function(call.name, *arguments)
+    order = [_sorted(item, column) for item in call.order]
+    before = scope.with_texts(texts, joins.context)
+    strategy = "split" if ask.hot(before.frame) else "auto"
+    try:
+        window = skew_window(before.frame, list(ask.keys), order or None, strategy=strategy)
+    except UnsupportedError:
+        window = skew_window(before.frame, list(ask.keys), order or None)
+    if call.frame is not None:
+        kind, start, end = call.frame
+        window = window.rowsBetween(start, end) if kind == "rows" else window.rangeBetween(start, end)
+    frame = window.select(**{name: function})
+    told = done(ask, "window", frame, scope)
+    return scope.shown_of(frame, name), told
+
+
+def _calls(block: Block) -> list[_Call]:
+    """Return the window functions of the list that have a window of their own, outside of sub-queries."""
+    tokens, clause = block.tokens, block.clauses["select"]
+    if any(is_word(tokens, at, "select") for at in range(clause.start, clause.stop)):
+        return []
+    found = []
+    for at in range(clause.start, clause.stop):
+        if not is_word(tokens, at, "over", "(") or not is_word(tokens, at - 1, ")"):
+            continue
+        start = at - 1
+        depth = 0
+        while True:
+            depth += is_word(tokens, start, ")") - is_word(tokens, start, "(")
+            if depth == 0:
+                break
+            start -= 1
+        if tokens[start - 1].kind != "word" or tokens[start - 1].name in ("filter", "group"):
+            continue
+        end = closing(tokens, at + 1)
+        parts = _window(tokens[at + 2 : end])
+        arguments = items_of(tokens[start + 1 : at - 1])
+        if parts is not None and not any(is_word(item, 0, "distinct") for item in arguments):
+            name: Token = tokens[start - 1]
+            found.append(_Call(name.start, tokens[end].end, name.name, arguments, *parts))
+    return found
+
+
+def _window(tokens: Tokens) -> tuple[list[Tokens], list[Tokens], tuple[str, int, int] | None] | None:
+    """Return partition, order and frame of a window, None where it is written in another way."""
+    if not is_word(tokens, 0, "partition", "by"):
+        return None
+    places = [at for at in range(len(tokens)) if is_word(tokens, at, "order", "by")]
+    frames = [
+        at for at in range(len(tokens)) if tokens[at].name in ("rows", "range") and is_word(tokens, at + 1, "between")
+    ]
+    end = frames[0] if frames else len(tokens)
+    cut = places[0] if places else end
+    frame = _frame(tokens[end:]) if frames else None
+    if frames and frame is None:
+        return None
+    return items_of(tokens[2:cut]), items_of(tokens[cut + 2 : end]), frame
+
+
+def _frame(tokens: Tokens) -> tuple[str, int, int] | None:
+    at = next((i for i in range(len(tokens)) if is_word(tokens, i, "and")), 0)
+    start, end = _bound(tokens[2:at]), _bound(tokens[at + 1 :])
+    return None if start is None or end is None else (tokens[0].name, start, end)
+
+
+def _bound(tokens: Tokens) -> int | None:
+    if len(tokens) != 2:
+        return None
+    if is_word(tokens, 0, "current", "row"):
+        return 0
+    sign = {"preceding": -1, "following": 1}.get(tokens[1].name)
+    far = _UNBOUNDED if tokens[0].name == "unbounded" else integer(tokens[0])
+    return (
+        None if sign is None or far is None else max(sign * far, -_UNBOUNDED) if sign < 0 else min(far, _UNBOUNDED - 1)
+    )
+
+
+def _literal(tokens: Tokens) -> Column | None:
+    """Return a whole number, a text or a null as a Column, None where it is anything else."""
+    minus = is_word(tokens, 0, "-")
+    rest = tokens[1:] if minus else tokens
+    if len(rest) != 1:
+        return None
+    number = integer(rest[0])
+    if number is not None:
+        return F.lit(-number if minus else number)
+    if minus:
+        return None
+    if rest[0].kind == "text":
+        return F.lit(rest[0].name)
+    return F.lit(None) if is_word(rest, 0, "null") else None
+
+
+def _sorted(tokens: Tokens, column: object) -> Column:
+    end = len(tokens)
+    while end > 1 and tokens[end - 1].name in ("asc", "desc", "nulls", "first", "last"):
+        end -= 1
+    how = [token.name for token in tokens[end:]]
+    found: Column = column(tokens[:end])  # type: ignore[operator]
+    last = how[-1:] == ["last"] or (how[-1:] != ["first"] and "desc" in how)
+    if "desc" in how:
+        return found.desc_nulls_last() if last else found.desc_nulls_first()
+    return found.asc_nulls_last() if last else found.asc_nulls_first()
+
+
+def check_windows(block: Block, stars: Sequence[Token]) -> None:
+    """Leave a SELECT to Spark that groups or qualifies beside its windows, or has a star inside an expression.
+
+    Raises:
+        NotCut: it does.
+    """
+    if any(name in block.clauses for name in ("group", "having", "qualify", "window")):
+        raise NotCut("windows over groups, with QUALIFY or by name are left to plain Spark")
+    starts = {item[0].start for item in items_of(block.clause("select"))}
+    if any(star.start not in starts for star in stars):
+        raise NotCut("windows beside a star inside an expression are left to plain Spark")

@@ -1,0 +1,109 @@
+"""The relations that a hint names, and the columns that they bring into a FROM."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from skewkit.errors import ArgumentError, ColumnNotFoundError, nearest
+from skewkit.hints.running import Runner
+from skewkit.hints.scope import Context, Scope
+from skewkit.hints.text.from_clause import FromClause, Relation
+from skewkit.hints.text.hint_grammar import Hint
+from skewkit.hints.text.mentions import Mentions
+from skewkit.hints.text.query_block import Block
+from skewkit.hints.text.tokens import NotCut, is_word, written
+from skewkit.spark.explained.plan_facts import PlanFacts
+from skewkit.spark.explained.stability import Verdict
+from skewkit.spark.session.compat import tells_case
+
+_STRATEGIES = frozenset(
+    ("broadcast", "broadcastjoin", "mapjoin", "merge", "shuffle_merge", "mergejoin", "shuffle_hash",
+     "shuffle_replicate_nl")
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Kept:
+    """Which columns of relations a query can read: all where it has a star, else those that it mentions."""
+
+    mentions: Mentions
+    star: bool
+    starred: frozenset[str]
+    """Aliases that stand as `alias.*`."""
+
+    def keeps(self, alias: str | None, name: str) -> bool:
+        """Return whether a column must be kept."""
+        return self.star or (alias or "").lower() in self.starred or self.mentions.any(name)
+
+
+def kept_of(block: Block, mentions: Mentions, *, star: bool) -> Kept:
+    """Return what a query can read."""
+    stars = [at for at in range(len(block.tokens)) if is_word(block.tokens, at, ".", "*")]
+    return Kept(mentions, star, frozenset(block.tokens[at - 1].name.lower() for at in stars))
+
+
+def scope_of(relation: Relation, block: Block, kept: Kept, context: Context, runner: Runner) -> tuple[Scope, list[str]]:
+    """Return a relation's columns that are kept, and the names of all.
+
+    Raises:
+        NotCut: it reads a common table that may have other rows or values elsewhere in the query.
+    """
+    text = f"SELECT * FROM {written(block.source, relation.tokens)}"
+    cut = context(text)
+    frame = runner.query(cut)
+    verdict = PlanFacts(frame).stability() if cut != text else Verdict()
+    if not verdict.repeatable:
+        raise NotCut(f"a common table that {verdict.reason} is left to plain Spark, which may compute it once")
+    columns = frame.columns
+    ours = [runner.fresh() for _ in columns]
+    pairs = tuple((name, own) for name, own in zip(columns, ours, strict=True) if kept.keeps(relation.alias, name))
+    before = f"{relation.alias}." if relation.alias and relation.alias not in runner.given else ""
+    runner.spoken.update({own: before + name for name, own in pairs})
+    frame = frame.toDF(*ours).select(*(own for _, own in pairs))
+    aliases = {relation.alias: pairs} if relation.alias else {}
+    return Scope(runner, frame, aliases, pairs, tells_case(runner.spark)), columns
+
+
+def named_by(hint: Hint, clause: FromClause, runner: Runner) -> list[int]:
+    """Return which relations of a FROM a hint names, as an alias or a table.
+
+    Raises:
+        ArgumentError: none.
+    """
+    names = [_names(relation, runner) for relation in clause.relations]
+    found = [i for i, each in enumerate(names) if hint.relation.lower() in each]
+    if not found:
+        there = [each[0] for each in names if each]
+        raise ArgumentError(
+            f"{hint}: its SELECT has no relation {hint.relation!r} in its FROM: {nearest(hint.relation.lower(), there)}"
+        )
+    first = [i for i in found if names[i][0] == hint.relation.lower()]
+    return first or found
+
+
+def _names(relation: Relation, runner: Runner) -> list[str]:
+    """Return the names of a relation, of a frame that was given the user's one."""
+    names = [name for name in relation.names if name not in runner.given]
+    return names + [runner.given[name] for name in relation.names if name in runner.given]
+
+
+def check_columns(hint: Hint, columns: Sequence[str]) -> None:
+    """Refuse a hint that names a column which its relation has not.
+
+    Raises:
+        ColumnNotFoundError: as it says.
+    """
+    known = [column.lower() for column in columns]
+    for name in hint.columns:
+        if name.lower() not in known:
+            raise ColumnNotFoundError(
+                f"{hint}: the relation {hint.relation!r} has no column {name!r}: {nearest(name, columns)}"
+            )
+
+
+def check_strategies(others: Sequence[tuple[str, tuple[str, ...]]], clause: FromClause) -> None:
+    """Leave a FROM to Spark of which a relation is named by a hint of Spark's own, such as BROADCAST."""
+    for name, arguments in others:
+        if name in _STRATEGIES and any(set(arguments) & set(r.names) for r in clause.relations):
+            raise NotCut(f"{name.upper()}({', '.join(arguments)}) in the same hint says how to join, and it goes first")

@@ -1,0 +1,140 @@
+"""One hinted SELECT rewritten: what a hint asks for is computed into a frame, and the user's text reads that frame."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from pyspark.errors import AnalysisException
+
+from skewkit.api.arguments import first_line
+from skewkit.errors import ArgumentError, UnsupportedError
+from skewkit.hints.asked import Done
+from skewkit.hints.hinted_group import group
+from skewkit.hints.hinted_join import Joined, Joins
+from skewkit.hints.hinted_window import check_windows, windows
+from skewkit.hints.relations import Kept, check_columns, check_strategies, kept_of, named_by, scope_of
+from skewkit.hints.running import Runner
+from skewkit.hints.scope import Context, Scope
+from skewkit.hints.text.edits import Edit
+from skewkit.hints.text.from_clause import FromClause, read_from
+from skewkit.hints.text.hint_grammar import Hint, HintToken
+from skewkit.hints.text.mentions import Mentions, mentions_in
+from skewkit.hints.text.query_block import Block
+from skewkit.hints.text.star import stars_of
+from skewkit.hints.text.tokens import NotCut, Token, is_word, written
+
+
+@dataclass(frozen=True)
+class Rewritten:
+    """The edits of a query's text, none where plain Spark answers, and what became of the hints."""
+
+    edits: tuple[Edit, ...]
+    done: tuple[Done, ...]
+    reasons: tuple[str, ...] = ()
+
+
+def rewrite(block: Block, hint: HintToken, runner: Runner) -> Rewritten:
+    """Return how a SELECT is rewritten for the SKEW hints of its hint token.
+
+    Raises:
+        ArgumentError: a hint names what is not in its FROM, or a value that does not fit.
+        NotCut: the SELECT is left to plain Spark, as the reason says.
+    """
+    if "from" not in block.clauses:
+        if is_word(block.tokens, block.start - 1, "|>"):
+            raise NotCut("a hint behind a pipe is left to plain Spark")
+        raise ArgumentError(
+            f"{hint.hints[0]}: its SELECT has no FROM, so there is no relation {hint.hints[0].relation!r}"
+        )
+    clause = read_from(block.tokens, block.clauses["from"])
+    context = Context(block.source, block.start)
+    hinted = [(each, index) for each in hint.hints for index in named_by(each, clause, runner)]
+    check_strategies(hint.others, clause)
+    stars = stars_of(block)
+    kept = kept_of(block, mentions_in(block.tokens), star=bool(stars))
+    scopes = _scopes(clause, block, hinted, kept, context, runner)
+    where = written(block.source, block.clause("where")[1:])
+    joins = Joins(block.source, clause, scopes, hinted, where, context)
+    grouped = "group" in block.clauses
+    over = any(is_word(block.clause("select"), at, "over", "(") for at in range(len(block.clause("select"))))
+    whole = (grouped or over) and clause.behind == clause.end
+    joined = _joined(joins, whole=bool(stars) or whole)
+    reasons: list[str] = []
+    if whole:
+        try:
+            found = _grouped(block, joined, joins) if grouped else _windowed(block, joined, joins, stars)
+        except (NotCut, UnsupportedError, AnalysisException) as why:
+            found = None
+            reasons.append(first_line(why))
+        if found is not None:
+            return found
+    if not joined.changed:
+        return Rewritten((), tuple(joined.done), tuple(reasons))
+    return Rewritten(tuple(_spliced(block, joined, stars)), tuple(joined.done), tuple(reasons))
+
+
+def _grouped(block: Block, joined: Joined, joins: Joins) -> Rewritten | None:
+    """Return the SELECT with its GROUP BY computed; None where no hint is about it."""
+    found = group(block, joined.scope, joins)
+    if found is None:
+        return None
+    edits, became = found
+    if not edits and joined.changed:
+        edits = _spliced(block, joined, ())
+    return Rewritten(tuple(edits), (*joined.done, became))
+
+
+def _windowed(block: Block, joined: Joined, joins: Joins, stars: Sequence[Token]) -> Rewritten | None:
+    """Return the SELECT with its hinted windows computed; None where no hint is about them."""
+    check_windows(block, stars)
+    found = windows(block, joined.scope, joins)
+    if found is None:
+        return None
+    edits, scope, became = found
+    if all(each.strategy == "native" for each in became):
+        return Rewritten(tuple(_spliced(block, joined, stars)) if joined.changed else (), (*joined.done, *became))
+    made = [text for _, _, text in edits]
+    last = "where" if "where" in block.clauses else "from"
+    end = block.clauses[last].stop
+    return Rewritten(
+        (*edits, *_spliced(block, replace(joined, scope=scope, end=end), stars, made)), (*joined.done, *became)
+    )
+
+
+def _scopes(
+    clause: FromClause,
+    block: Block,
+    hinted: Sequence[tuple[Hint, int]],
+    kept: Kept,
+    context: Context,
+    runner: Runner,
+) -> list[Scope]:
+    scopes = []
+    for index, relation in enumerate(clause.relations):
+        scope, columns = scope_of(relation, block, kept, context, runner)
+        for hint in (hint for hint, named in hinted if named == index):
+            check_columns(hint, columns)
+        scopes.append(scope)
+    return scopes
+
+
+def _joined(joins: Joins, *, whole: bool) -> Joined:
+    """Return the relations joined up to the last hinted join; to the end where the `whole` is asked for."""
+    chains = joins.clause.chains
+    if whole and joins.clause.behind < joins.clause.end:
+        raise NotCut("a star over more than relations and joins is left to plain Spark")
+    if whole or len(chains) > 1:
+        return joins.all()
+    steps = joins.chain(chains[0], 0)
+    last = max((i for i, step in enumerate(steps) if len(step.done) > (len(steps[i - 1].done) if i else 0)), default=0)
+    return steps[last]
+
+
+def _spliced(block: Block, joined: Joined, stars: Sequence[Token], made: Sequence[str] = ()) -> list[Edit]:
+    start = block.tokens[block.clauses["from"].start + 1].start
+    cut = block.tokens[block.clauses["from"].start : joined.end]
+    mentions: Mentions = mentions_in(block.all, without=cut)
+    view = joined.scope.view(mentions, *made, star=bool(stars))
+    text = joined.scope.star_text() if stars else ""
+    return [(start, cut[-1].end, view), *((star.start, star.end, text) for star in stars)]

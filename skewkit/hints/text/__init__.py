@@ -1,0 +1,1 @@
+"""SQL texts, cut by their tokens: hints, clauses, relations, statements; pure."""
