@@ -1,4 +1,4 @@
-"""A nightly Delta pipeline that survives being killed: ingest, SCD2 of customers, enrich and aggregate.
+"""A nightly Delta pipeline that survives being killed: ingest of lines, SCD2 of customers, revenue by a skew join.
 
     make pipeline                               # or: python examples/nightly_delta.py [--connect] [--folder DIR]
 
@@ -18,7 +18,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import retail
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame, GroupedData, SparkSession
 from pyspark.sql import functions as F
 
 import skewkit
@@ -26,7 +26,7 @@ from skewkit import delta
 from skewkit.testing import assert_same_rows, local_session
 
 NIGHTS = {1: "InvoiceDate < '2011-07-01'", 2: "InvoiceDate >= '2011-07-01'"}
-STEPS = ("ingest", "customers", "revenue")
+STEPS = ("lines", "customers", "revenue")
 TARGET = 1 << 20
 SETTINGS = {"spark.sql.shuffle.partitions": "16", "spark.sql.session.timeZone": "UTC"}
 NOTE = "spark.databricks.delta.commitInfo.userMetadata"
@@ -47,26 +47,33 @@ def main() -> None:
     own = [sys.executable, __file__, "--folder", str(arguments.folder), *(["--connect"] if arguments.connect else [])]
     for step in STEPS:
         say(f"Night 1, to be killed in the middle of {step}")
-        run([*own, "--night", "1"], kill_in=step)
+        run([*own, "--night", "1"], kill_in=step, table=arguments.folder / step)
     for number in NIGHTS:
         say(f"Night {number}, to its end")
         run([*own, "--night", str(number)])
     say(f"Done in {time.perf_counter() - started:.0f} seconds. The tables are in {arguments.folder}.")
 
 
-def run(command: list[str], kill_in: str | None = None) -> None:
-    """Run a night in a process group of its own; kill all of it once a step has begun to write."""
+def run(command: list[str], kill_in: str | None = None, table: Path | None = None) -> None:
+    """Run a night in a process group of its own; kill all of it once a step has written its first file."""
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, start_new_session=True)
     for line in process.stdout or ():
         print(f"   {line}", end="", flush=True)
-        if kill_in is not None and line.startswith(f"{kill_in}: writing"):
-            time.sleep(0.5)
+        if kill_in is not None and table is not None and line.startswith(f"{kill_in}: writing"):
+            wait_for_file(table)
             os.killpg(process.pid, signal.SIGKILL)
             print(f"   kill -9 in the middle of {kill_in}", flush=True)
             process.wait()
             return
     if process.wait() != 0:
         sys.exit(f"the night ended with exit code {process.returncode}")
+
+
+def wait_for_file(table: Path, seconds: float = 60.0) -> None:
+    """Wait until a table has one more data file than now, which is not committed yet."""
+    before, until = len(list(table.rglob("*.parquet"))), time.monotonic() + seconds
+    while time.monotonic() < until and len(list(table.rglob("*.parquet"))) <= before:
+        time.sleep(0.02)
 
 
 # --- one night ---
@@ -79,7 +86,7 @@ def night(number: int, folder: Path, connect: bool) -> None:
     print(f"{origin}, in {TARGET >> 20} MiB files", flush=True)
     lines = sources["lines"].where(NIGHTS[number])
     history = delta.ProfileHistory(spark, folder / "history")
-    step(spark, folder / "lines", "ingest", number, lambda: ingest(lines, folder, history, number))
+    step(spark, folder / "lines", "lines", number, lambda: ingest(lines, folder, history, number))
     step(spark, folder / "customers", "customers", number, lambda: merge_customers(lines, folder, number))
     step(spark, folder / "revenue", "revenue", number, lambda: revenue(spark, folder, history, number))
     if number == max(NIGHTS):
@@ -90,7 +97,7 @@ def night(number: int, folder: Path, connect: bool) -> None:
 def step(spark: SparkSession, table: Path, name: str, number: int, work: Callable[[], str]) -> None:
     """Do a step unless the table's history says that it was committed; the commit itself carries that note."""
     note = f"{name} of night {number}"
-    if (table / "_delta_log").is_dir():
+    if list((table / "_delta_log").glob("*.json")):  # a write that was killed may leave the folder without a commit
         notes = spark.sql(f"DESCRIBE HISTORY delta.`{table}`").where(F.col("userMetadata") == note)
         if notes.where("operation IN ('WRITE', 'MERGE')").count():
             print(f"{name}: skipped, as its commit is in the table's history", flush=True)
@@ -131,7 +138,8 @@ def merge_customers(lines: DataFrame, folder: Path, number: int) -> str:
     )
     seen = seen.where("CustomerID IS NOT NULL")
     now = spark.read.format("delta").load(str(path)).where("current").alias("t")
-    moved = seen.alias("s").join(now, "CustomerID").where("s.Country <> t.Country").select("s.*")
+    same = F.expr("s.CustomerID = t.CustomerID AND s.Country <> t.Country")
+    moved = seen.alias("s").join(now, same).select("s.*")
     # Delta's recipe: a row to close the old version, and one with no key to insert the new one.
     staged = seen.withColumn("merge_key", F.col("CustomerID")).unionAll(
         moved.withColumn("merge_key", F.lit(None).cast("string"))
@@ -157,7 +165,7 @@ def revenue(spark: SparkSession, folder: Path, history: delta.ProfileHistory, nu
     if known is None:
         history.record("lines by customer", profile, run_id=number)
     joined = skewkit.skew_join(lines, homes(spark, folder), "CustomerID", "left", left_profile=profile)
-    grouped = skewkit.skew_groupby(joined, "home").agg(*REVENUE).withColumn("night", F.lit(number))
+    grouped = per_home(skewkit.skew_groupby(joined, "home"), number)
     # Some forty rows: Delta's own writer does, and delta.write would compute them twice.
     once = {"txnAppId": "nightly revenue", "txnVersion": number}
     grouped.write.format("delta").mode("append").options(**once).save(str(folder / "revenue"))
@@ -165,10 +173,11 @@ def revenue(spark: SparkSession, folder: Path, history: delta.ProfileHistory, nu
     return f"{'keys known from earlier nights' if known else 'keys read, as no night is recorded'}; join {said}"
 
 
-REVENUE = (
-    F.sum(F.round(F.col("Quantity") * F.col("UnitPrice") * 100).cast("bigint")).alias("pence"),
-    F.size(F.collect_set("InvoiceNo")).alias("invoices"),
-)
+def per_home(grouped: skewkit.SkewGroupedData | GroupedData, number: int) -> DataFrame:
+    """Return revenue and invoices of a night per home country."""
+    pence = F.round(F.col("Quantity") * F.col("UnitPrice") * 100).cast("bigint")
+    found = grouped.agg(F.sum(pence).alias("pence"), F.collect_set("InvoiceNo").alias("seen"))
+    return found.select("home", "pence", F.size("seen").alias("invoices"), F.lit(number).alias("night"))
 
 
 def homes(spark: SparkSession, folder: Path) -> DataFrame:
@@ -193,8 +202,8 @@ def check(spark: SparkSession, lines: DataFrame, folder: Path) -> None:
     for number, where in NIGHTS.items():
         then = spark.read.format("delta").option("versionAsOf", version[number]).load(str(folder / "customers"))
         home = then.where("current").select("CustomerID", F.col("Country").alias("home"))
-        plain = lines.where(where).join(home, "CustomerID", "left").groupBy("home").agg(*REVENUE)
-        nights.append(plain.withColumn("night", F.lit(number)))
+        plain = lines.where(where).join(home, "CustomerID", "left").groupBy("home")
+        nights.append(per_home(plain, number))
     revenues = spark.read.format("delta").load(str(folder / "revenue"))
     print(f"check: {assert_same_rows(revenues, nights[0].unionAll(nights[1])):,} revenues, as plain Spark", flush=True)
 

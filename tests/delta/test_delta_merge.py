@@ -63,7 +63,8 @@ def test_scd2_as_delta_documents_it(spark, tmp_path, adaptive):
         "id AS customer_id", "concat('street ', id % 37) AS address", "date'2024-02-01' AS effective"
     )
     current = read(spark, ours).where("current").alias("t")
-    changed = updates.alias("u").join(current, "customer_id").where("t.address <> u.address").selectExpr("u.*")
+    moved = F.expr("t.customer_id = u.customer_id AND t.address <> u.address")
+    changed = updates.alias("u").join(current, moved).select("u.*")
     staged = changed.selectExpr("cast(null AS bigint) AS merge_key", "*").unionAll(
         updates.selectExpr("customer_id AS merge_key", "*")
     )
