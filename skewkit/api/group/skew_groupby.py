@@ -189,8 +189,9 @@ class SkewGroupedData:
           what `func` on the whole group would have returned. Where no sub-group has a result, the key has none.
         * A sub-group has the dtypes that the whole group would have: a column of whole numbers is float64 in every
           sub-group if one row of the group has a null.
-        * `merge` gets the dtypes that `schema` says: `Int8` to `Int64` and `boolean`, with nulls or without, so that
-          long numbers keep their last digits; `float32` and `float64`; `datetime64[us, zone]` for timestamps, in the
+        * `merge` gets the dtypes that `schema` says, whatever single parts have: `int8` to `int64` and `bool`, where
+          there are nulls `Int8` to `Int64` and `boolean`, so that long numbers keep their last digits; `float32` and
+          `float64`; `datetime64[us, zone]` for timestamps, in the
           session's time zone; `datetime64[us]` for those without one; objects for texts, dates, decimals and bytes.
         * A null key is a key as any other. `parts.groupby("k").sum()` drops it; `dropna=False` keeps it.
         * A sub-group has at most `spark.skewkit.groupRows` rows and, but for a single row that is larger, at most

@@ -103,8 +103,8 @@ def fitted(result: Any, declared: Declared, what: str) -> Frame:
 def in_schema(frames: Sequence[Frame], declared: Declared, zone: str) -> Frame:
     """Return results of a group function, one below the other, with the dtypes that the schema says.
 
-    * Whole numbers are `Int8` to `Int64`, booleans `boolean`, whether there are nulls or not; floats `float32` and
-      `float64`; timestamps `datetime64[us, zone]`, those without a zone `datetime64[us]`; texts, dates, decimals and
+    * Whole numbers are `int8` to `int64`, and booleans `bool`; where there are nulls, `Int8` to `Int64` and `boolean`.
+    * Floats are `float32` and `float64`; timestamps `datetime64[us, zone]`, those without a zone `datetime64[us]`; texts, dates, decimals and
       bytes are objects, as Spark shows them.
     * Arrow tables have the Arrow types of the schema.
     """
@@ -256,7 +256,8 @@ def _series(parts: Sequence[Series], type_: DataType, declared: Declared, zone: 
         chunks += found.chunks if isinstance(found, pa.ChunkedArray) else [found]
     column = pa.chunked_array(chunks)
     if kind in _INTEGERS or kind == "boolean":
-        return column.to_pandas(types_mapper=lambda _: dtype)
+        # Without nulls plain ones: beside `shift()` or `diff()` an extension type has NA, which is in no group.
+        return column.to_pandas(types_mapper=(lambda _: dtype) if column.null_count else None)
     series = column.to_pandas(date_as_object=True)
     return series if dtype is None else series.astype(dtype)
 

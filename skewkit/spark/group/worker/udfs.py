@@ -43,7 +43,8 @@ def _with_nulls(column: Series) -> Series:
 def on_states(merge: Udf, kind: str) -> Udf:
     """Return a merge of values that come with a column that says which are null, and for timestamps the zone.
 
-    It gets a series of the dtype that the type says: `Int64` and its kind, `boolean`, `datetime64[us, zone]`.
+    It gets a series of the dtype that the type says: `int64` and its kind or `bool`, where there are nulls `Int64` or
+    `boolean`; `datetime64[us, zone]`.
     """
 
     def merged(values: Series, missing: Series, *zone: Series) -> Any:
@@ -54,7 +55,7 @@ def on_states(merge: Udf, kind: str) -> Udf:
             series = pd.Series(pd.to_datetime(values, unit="us", utc=True)).astype(dtype)
             series = series.mask(missing, pd.NaT)
         else:
-            series = values.astype(kind).mask(missing, pd.NA)
+            series = values.astype(kind).mask(missing, pd.NA) if missing.any() else values
         result = merge(series.reset_index(drop=True))
         return None if result is pd.NA or result is pd.NaT else result
 
