@@ -104,8 +104,8 @@ def in_schema(frames: Sequence[Frame], declared: Declared, zone: str) -> Frame:
     """Return results of a group function, one below the other, with the dtypes that the schema says.
 
     * Whole numbers are `int8` to `int64`, and booleans `bool`; where there are nulls, `Int8` to `Int64` and `boolean`.
-    * Floats are `float32` and `float64`; timestamps `datetime64[us, zone]`, those without a zone `datetime64[us]`; texts, dates, decimals and
-      bytes are objects, as Spark shows them.
+    * Floats are `float32` and `float64`; timestamps `datetime64[us, zone]`, those without a zone `datetime64[us]`.
+    * Texts, dates, decimals and bytes are objects, as Spark shows them.
     * Arrow tables have the Arrow types of the schema.
     """
     if declared.arrow:
