@@ -24,7 +24,8 @@ def tables(tmp_path_factory):
     path = tmp_path_factory.mktemp("tables")
     v = np.arange(48_000)
     k = np.where(v > 38_400, -2, np.where((v >= 30_000) & (v <= 31_920), -1, v // 10))
-    rows = pa.table({"k": k, "v": v})
+    noise = np.random.default_rng(1).bytes(48_000 * 16).hex()
+    rows = pa.table({"k": k, "v": v, "s": [noise[i * 32 : i * 32 + 32] for i in range(48_000)]})
     for name in ("sorted", "orc", "one", *(f"by d/d={d}" for d in range(80))):
         (path / name).mkdir(parents=True)
     pq.write_table(rows, path / "one" / "part-0.parquet")
