@@ -50,8 +50,6 @@ def condition_of(error: PySparkException) -> str:
 NOT_COMPILED = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
 """Settings under which Spark interprets plans."""
 TREATED_BY_AUTO = {
-    "spark.skewkit.minRows": "0",
-    "spark.skewkit.minStraggler": "1.0",
     "spark.skewkit.margin": "-1e9",
 }
 """Settings under which `auto` treats small frames, too."""

@@ -42,7 +42,7 @@ CASES = {
     "no frame": (lambda df: skewkit.skew_groupby("k", "k"), ArgumentTypeError, "DataFrame as its first argument"),
     "map key": (lambda df: skewkit.skew_join(df, df, "m"), KeyTypeError, "map"),
     "map as partition": (lambda df: skewkit.skew_window(df, "m", "v"), KeyTypeError, "map"),
-    "map key of a scheme": (lambda df: skewkit.skew_groupby(df, "m", strategy="wrap"), UnsupportedError, "no hash"),
+    "map key of a scheme": (lambda df: skewkit.skew_groupby(df, "m", strategy="wrap"), KeyTypeError, "map"),
     "set of heavy keys": (
         lambda df: skewkit.skew_join(df, df, "k", heavy={0}),
         ArgumentTypeError,
@@ -332,7 +332,7 @@ def test_is_refused_before_a_job(spark, df, case):
 def test_a_bad_setting_is_named(spark, df):
     from tests.helpers import conf
 
-    with conf(spark, "spark.skewkit.minRows", "many"), pytest.raises(ArgumentError, match=r"spark\.skewkit\.minRows"):
+    with conf(spark, "spark.skewkit.margin", "many"), pytest.raises(ArgumentError, match=r"spark\.skewkit\.margin"):
         skewkit.skew_groupby(df, "k").agg(F.collect_set("v"))
 
 

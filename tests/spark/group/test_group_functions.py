@@ -112,7 +112,7 @@ def test_merge_runs_once_for_a_hot_key_with_one_sub_group(spark):
 
 def test_large_groups_are_cut_even_where_the_load_is_level(spark, sales):
     def explained_with(rows):
-        with conf(spark, "spark.skewkit.minStraggler", "100"), conf(spark, "spark.skewkit.groupRows", rows):
+        with conf(spark, "spark.skewkit.margin", "1e9"), conf(spark, "spark.skewkit.groupRows", rows):
             groups = skewkit.skew_groupby(sales, "k", partitions=4)
             return skewkit.explain(groups.applyInPandas(totals, TOTALS, merge=add_up))
 

@@ -81,7 +81,10 @@ def test_orders_that_may_change_are_not_cut(spark, facts):
     odd = ((sums, "TOTAL"), (dotted, "`a.b`"), (placed, "pos"), (facts.repartition(3), F.expr("rand()")))
     for df, order in ((sums, "total"), (sums, "any"), *odd):
         ours = skewkit.skew_window(df, "k", order, strategy="split", partitions=4).select(rn=F.row_number())
-        assert "native: rows may be in other blocks when a task runs again" in skewkit.explain(ours)
+        text = skewkit.explain(ours)
+        assert re.search(
+            "native: (rows may be in other blocks when a task runs again|blocks read the frame more)", text
+        )
         numbers = ours.groupBy("k").agg(F.count("*"), F.count_distinct("rn"), F.max("rn")).collect()
         assert all(len({*row[1:]}) == 1 for row in numbers)
     rows = spark.range(2000).selectExpr("if(id % 10 < 8, 0, id) AS k", "id AS V")
