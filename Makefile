@@ -10,7 +10,7 @@ SIDE_BY_SIDE := -n 2 --dist worksteal
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo pipeline test test-slow test-all coverage lint types bench format clean preflight venv
+.PHONY: help demo pipeline test test-slow test-all coverage lint types wheel bench format clean preflight venv
 
 # Spark's Python workers must be those of .venv, and Spark the one in .venv, whatever the shell has set.
 export PYSPARK_PYTHON := $(CURDIR)/$(PY)
@@ -61,6 +61,9 @@ lint: venv ## ruff: rules and format
 
 types: venv ## mypy, strict
 	@$(PY) -m mypy
+
+wheel: preflight venv ## build dist/skewkit-*.whl
+	@$(PY) -m pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir dist .
 
 bench: preflight venv ## run the benchmarks
 	@$(PY) -m benchmarks $(ARGS)

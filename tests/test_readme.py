@@ -50,7 +50,7 @@ def test_python_blocks_run(tables, capsys):
 def test_commands_are_targets_of_make():
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     commands = re.findall(r"^make (\S+)", "\n".join(blocks("sh")), re.MULTILINE)
-    assert commands == ["demo", "test"]
+    assert commands == ["demo", "test", "wheel"]
     assert all(re.search(rf"^{command}:", makefile, re.MULTILINE) for command in commands)
 
 
