@@ -30,9 +30,9 @@ def conf(spark: SparkSession, name: str, value: str) -> Iterator[None]:
 
 
 def explained(frame: DataFrame, mode: str = "COST") -> str:
-    """Return what EXPLAIN says of a frame."""
+    """Return what EXPLAIN says of a frame that has not run, even if this one has."""
     with redirect_stdout(io.StringIO()) as said:
-        frame.explain(mode=mode.lower())
+        frame.select("*").explain(mode=mode.lower())
     return said.getvalue()
 
 

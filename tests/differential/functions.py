@@ -1,4 +1,4 @@
-"""Random group functions, each with what makes one result of the results of parts."""
+"""Random group functions, of one frame and of two: each with what makes one result of the results of parts."""
 
 import random
 from collections.abc import Callable
@@ -99,6 +99,23 @@ FUNCTIONS = (
     GroupFunction("latest", "applyInPandas", latest, latest_of_parts, "id bigint, u bigint, s string"),
     GroupFunction("runs", "applyInPandas", runs, join_runs, "start bigint, end bigint, rows bigint", order="u"),
     GroupFunction("arrow", "applyInArrow", arrow_totals, add_arrow_totals, "n bigint, total bigint, low bigint"),
+)
+
+
+def pair_sizes(key: tuple[Any, ...], left: pd.DataFrame, right: pd.DataFrame) -> pd.DataFrame:
+    sums = {name: [int(frame["u"].sum()) if len(frame) else 0] for name, frame in (("a", left), ("b", right))}
+    return pd.DataFrame({"key": [shown(key)], "left": [len(left)], "right": [len(right)], **sums})
+
+
+def pair_rows(left: pd.DataFrame, right: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows of both, joined; a side without rows may have no columns, either."""
+    sides = [frame.reindex(columns=["id", "s"]).astype({"id": "int64"}) for frame in (left, right)]
+    return sides[0].merge(sides[1], on="id", how="outer")
+
+
+PAIRS = (
+    (pair_sizes, "key string, left bigint, right bigint, a bigint, b bigint"),
+    (pair_rows, "id bigint, s_x string, s_y string"),
 )
 
 

@@ -1,10 +1,10 @@
-"""Random group functions against plain Spark: hot groups in parts that a merge joins."""
+"""Random group functions against plain Spark: hot groups in parts that a merge joins, and pairs of groups."""
 
 import pytest
 
 import skewkit
 from tests.compare import assert_same
-from tests.differential.functions import FUNCTIONS, keys_of
+from tests.differential.functions import FUNCTIONS, PAIRS, keys_of
 from tests.helpers import conf
 from tests.seeds import cases
 
@@ -28,3 +28,18 @@ def test_random_group_functions(spark, shaped, draw, settings, number):
         found = getattr(groups, each.method)(each.function, each.schema, **options)
         print(skewkit.explain(found))
         assert_same(found, getattr(df.groupBy(*keys), each.method)(each.function, each.schema))
+
+
+@pytest.mark.parametrize("number", cases(few=10, many=60))
+def test_random_cogroups(facts, shaped, draw, settings, number):
+    keys, left = keys_of(draw), shaped()
+    # Of two frames with the very same columns plain Spark's function may get other columns than it should.
+    right = facts.where(draw.choice(["u % 3 = 0", "k = 0", "id < 0", "id < 90"])).toDF(*facts.columns)
+    left, right = (left, right) if draw.random() < 0.5 else (right, left)
+    function, schema = PAIRS[number % len(PAIRS)]
+    strategy, n = draw.choice(STRATEGIES), draw.choice([2, 4, 7])
+    print(f"{function.__name__} by {keys}, {strategy}, {n} partitions {settings}")
+    groups = [skewkit.skew_groupby(frame, *keys, strategy=strategy, partitions=n) for frame in (left, right)]
+    found = groups[0].cogroup(groups[1]).applyInPandas(function, schema)
+    print(skewkit.explain(found))
+    assert_same(found, left.groupBy(*keys).cogroup(right.groupBy(*keys)).applyInPandas(function, schema))
