@@ -18,7 +18,6 @@ CONFS = {
     "spark.sql.shuffle.partitions": "8",
     "spark.sql.autoBroadcastJoinThreshold": "-1",
     "spark.sql.session.timeZone": "UTC",
-    "spark.skewkit.minRows": "0",
     # Compiling a small query takes longer than running it; `tests/spark/test_codegen.py` has it compiled.
     **NOT_COMPILED,
     # Small queries, each run once: the JVM's second compiler takes more than it gives, and so do collectors with

@@ -198,7 +198,7 @@ class SkewGroupedData:
           `spark.skewkit.groupBytes` bytes (as Arrow data; pandas may take several times as many). They are cut from
           Spark's own batches, whose size `spark.sql.execution.arrow.*` bounds. Nothing holds a hot group as a whole,
           and a group that may be hot, with 1/(5n) of the rows or more, is cut from `groupRows` rows on even where the
-          load is level.
+          load is balanced.
           With `order_by`, rows that tie are in one sub-group, which is larger where many do: order by what tells rows
           apart.
         * Groups that are not hot go through `func` alone, just as under plain Spark. Which keys are hot follows from

@@ -59,7 +59,7 @@ class KeyPlan:
 
     @property
     def straggler(self) -> float:
-        """Expected greatest load of a partition over the mean: 1.0 is level."""
+        """Expected greatest load of a partition over the mean: 1.0 is balanced."""
         mean = sum(self.loads) / self.partitions
         return max(self.loads) / mean if mean else 1.0
 

@@ -80,7 +80,7 @@ def wrap(load: KeyLoad, partitions: int, epsilon: float, capacities: Floats | No
     * A key of at most half a mean load stays whole where the others can still be levelled around it.
     * Level (up to one tail bucket) wherever no key that may not be cut is larger than the mean.
     * At most len(heavy) + n - 1 pieces.
-    * With capacities (mean 1) loads are level by capacity.
+    * With capacities (mean 1) loads are balanced by capacity.
     """
     mean = load.total / partitions
     small = {i for i, h in enumerate(load.heavy) if h.weight <= mean / 2 and not h.pieces}
