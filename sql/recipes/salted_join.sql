@@ -10,8 +10,11 @@ salted AS (
   FROM orders o LEFT JOIN hot ON o.cust = hot.cust
 ),
 copied AS (
-  SELECT c.cust, c.name, explode(IF(hot.cust IS NULL, array(0), skew_salts(8))) AS salt
-  FROM customers c LEFT JOIN hot ON c.cust = hot.cust
+  SELECT cust, name, explode(salts) AS salt
+  FROM (
+    SELECT c.cust, c.name, IF(hot.cust IS NULL, array(0), skew_salts(8)) AS salts
+    FROM customers c LEFT JOIN hot ON c.cust = hot.cust
+  )
 )
 SELECT s.id, s.cust, c.name
 FROM salted s JOIN copied c ON s.cust = c.cust AND s.salt = c.salt
