@@ -27,6 +27,8 @@ CONFS = {
     # Tests that delete shuffle files have the one executor there is thrown out of the driver's books for good, where a
     # cluster would start another; ten minutes later it would end itself, and the session.
     "spark.executor.heartbeat.maxFailures": "1000000",
+    # Nor does it find large results of tasks again, which are fetched from the executor by its place in those books.
+    "spark.task.maxDirectResultSize": "256m",
 }
 
 # Tests of single plans and corners take turns: one in so many is in `make test`, others for every commit. What every

@@ -35,11 +35,13 @@ def assert_same_rows(actual: DataFrame, expected: DataFrame, *, unordered: tuple
         sides.append(plain.select(*cells, F.lit(sign).alias("side")))
     counts = sides[0].unionAll(sides[1]).groupBy(*names)
     found = counts.agg(
-        F.count(F.when(F.col("side") > 0, 1)).alias("actual"), F.count(F.when(F.col("side") < 0, 1)).alias("expected")
+        F.count(F.when(F.col("side") > 0, 1)).alias("actual"),
+        F.count(F.when(F.col("side") < 0, 1)).alias("expected"),
+        F.first(F.struct(*names)).alias("row"),  # a session may leave the columns of groups out
     )
     off = F.col("actual") != F.col("expected")
     shown = F.slice(
-        F.collect_list(F.when(off, F.substring(F.to_json(F.struct("actual", "expected", *names)), 1, 300))), 1, 5
+        F.collect_list(F.when(off, F.substring(F.to_json(F.struct("actual", "expected", "row.*")), 1, 300))), 1, 5
     )
     result = found.agg(
         F.sum("actual").alias("rows"), F.count(F.when(off, 1)).alias("wrong"), shown.alias("shown")

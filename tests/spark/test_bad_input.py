@@ -338,12 +338,12 @@ def test_a_bad_setting_is_named(spark, df):
 
 def test_nothing_outlives_a_call(spark, df):
     before = {row["key"]: row["value"] for row in spark.sql("SET").collect()}
-    tables = [table.name for table in spark.catalog.listTables()]
+    tables = [row.tableName for row in spark.sql("SHOW TABLES").collect()]
     columns = df.columns
     skewkit.skew_join(df, df.select("k").distinct(), "k", strategy="salt").count()
     skewkit.skew_groupby(df, "k", strategy="wrap").agg(F.collect_list("v")).count()
     assert {row["key"]: row["value"] for row in spark.sql("SET").collect()} == before
-    assert [table.name for table in spark.catalog.listTables()] == tables
+    assert [row.tableName for row in spark.sql("SHOW TABLES").collect()] == tables
     assert df.columns == columns
 
 

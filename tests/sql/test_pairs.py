@@ -10,7 +10,7 @@ from skewkit.testing import assert_same_rows
 
 pytestmark = pytest.mark.connect
 
-TREATED = ("salt", "broadcast_head", "broadcast_side", "wrap", "split")
+TREATED = ("salt", "broadcast_head", "broadcast_side", "wrap", "w_choices", "split")
 
 
 def pairs():

@@ -21,7 +21,7 @@ class Collected:
 
     def numbers(self) -> npt.NDArray[Any]:
         """Return a column of numbers without nulls as an array (m,)."""
-        return np.asarray(self.column)
+        return np.asarray(self.column) if len(self.column) else np.zeros(0, np.int64)
 
     def at(self, rows: npt.NDArray[np.intp]) -> Collected:
         """Return the column of some rows."""
