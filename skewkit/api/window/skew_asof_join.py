@@ -74,7 +74,7 @@ def skew_asof_join(
     check_strategy(strategy, STRATEGIES)
     if direction not in DIRECTIONS:
         raise ArgumentError(f"unknown direction {direction!r}; expected one of {', '.join(DIRECTIONS)}")
-    names = list(by) if isinstance(by, list | tuple) else [] if by is None else [by]
+    names: list[Any] = list(by) if isinstance(by, list | tuple) else [] if by is None else [by]
     if not isinstance(on, str) or not all(isinstance(name, str) for name in names):
         raise ArgumentTypeError(f"on and by are names of columns of both frames, not on={on!r}, by={by!r}")
     sides = [find_keys(frame, [on, *names], what="as-of") for frame in (left, right)]
