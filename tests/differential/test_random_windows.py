@@ -31,6 +31,8 @@ def test_random_windows(shaped, draw, settings, number):
         plain = df.select("*", *(column.over(spec).alias(name) for name, column in functions.items()))
         expected = collected(plain.select("id", *functions))
     except PySparkException as error:
+        if condition_of(error) == "DATATYPE_MISMATCH.RANGE_FRAME_INVALID_TYPE":
+            return  # a number as a bound along dates, which skew_window takes as days
         with pytest.raises(PySparkException, match=re.escape(condition_of(error))):
             window.select(**functions).collect()
         return
