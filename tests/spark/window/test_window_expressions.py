@@ -265,6 +265,9 @@ def test_sessions_along_what_has_no_gaps(facts):
             cut(facts, *order).sessions(gap)
 
 
+@pytest.mark.xfail(
+    strict=True, reason="a cut window is taken to depend on the order of rows, so the next one is native"
+)
 def test_a_second_window_takes_what_the_first_one_found(facts):
     """Sessions by hand: a lag, a flag, a running sum."""
     flag = F.expr("int(p is null or t - p > interval 30 minutes)")
