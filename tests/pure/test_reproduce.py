@@ -216,7 +216,7 @@ def test_unknown_figures_are_answered_with_the_nearest(capsys, tmp_path):
 
 def test_a_missing_matplotlib_is_said_before_anything_runs(capsys, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
-    assert main(["reproduce", "d-choices-3", "--out", str(tmp_path / "out")]) == 2
+    assert main(["reproduce", "d-choices-3", "--out", str(tmp_path / "out")]) == 3
     assert "pip install 'skewkit[plot]'; or use --no-plots" in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
     assert main(["reproduce", "d-choices-3", "--quick", "--no-plots", "--out", str(tmp_path / "out")]) == 0

@@ -13,7 +13,7 @@ from skewkit.spark.explained.stability import Stability, Verdict
 
 SALT = "skewkit's salt"
 """Stands in a plan before a position that says where a row goes, and not what is in it."""
-_SALTED = re.compile(rf"{SALT}, (?:monotonically_increasing_id|spark_partition_id)\(\)")
+_SALTED = re.compile(rf"{SALT}, (?:monotonically_increasing_id|spark_partition_id)\(\)", re.IGNORECASE)
 _ALWAYS = re.compile(r"spark_partition_id\(\) >= 0\b", re.IGNORECASE)
 _PRUNING = re.compile(r"dynamicpruning#\d+ \[[^\]]*\]")
 _SUBQUERY = re.compile(r"scalar-subquery#\d+ \[[^\]]*\]")
@@ -22,6 +22,8 @@ _STATIC_INVOKE = re.compile(r"\bstaticinvoke\(class (?:[\w$]+\.)*(\w+)\$?, [A-Z]
 _INVOKE = re.compile(r"\binvoke\((?=[A-Z]\w*(?:Evaluator|Parser)[.(]|[^(),]*\.\w+\()")
 _OTHER_INVOKE = re.compile(r"\binvoke\(")
 _ROW_FRAME = re.compile(r"specifiedwindowframe\(RowFrame, (?!unboundedpreceding\$\(\), unboundedfollowing)")
+_BY_BLOCK = re.compile(r"_skew_w\d+_to_block#\d+ ASC NULLS FIRST, specifiedwindowframe\(RowFrame, ")
+"""A cut window's totals over blocks before a block: one row a block, so they are in one order."""
 _ORDER = "holds the first of several values, or another one that depends on the order of rows"
 _DIGITS = "sums floating-point numbers, whose last digits depend on the order of rows"
 _VERDICTS = {
@@ -79,7 +81,7 @@ def stability_of(text: str, context: Context, *, long: bool = False) -> Verdict:
             verdicts.append(Verdict(Stability.UNKNOWN, reason))
         elif not _excused(kind, text, context, long=long):
             verdicts.append(_VERDICTS[kind])
-    if _ROW_FRAME.search(text) and FunctionKind.RANK not in kinds.values():
+    if _ROW_FRAME.search(_BY_BLOCK.sub("", text)) and FunctionKind.RANK not in kinds.values():
         verdicts.append(_VERDICTS[FunctionKind.ROW_ORDER])
     return reduce(Verdict.worse, verdicts, Verdict())
 

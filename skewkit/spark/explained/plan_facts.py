@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, reduce
 
@@ -251,7 +251,7 @@ class PlanFacts:
         >>> PlanFacts(spark.range(9)).pre_partitioned(["id"])
         False
         """
-        return self._among(placed_by(self._physical, self._flow()), keys)
+        return self._among(placed_by(self._physical, self._flow(), self._fold), keys)
 
     def unique_by(self, keys: Sequence[str]) -> bool:
         """Return whether the frame is grouped by some of these columns, so that it has every key once.
@@ -259,14 +259,16 @@ class PlanFacts:
         >>> PlanFacts(spark.range(9).groupBy("id").count()).unique_by(["id"])
         True
         """
-        return self._among(grouped_by(self._logical, self._flow()), keys)
+        return self._among(grouped_by(self._logical, self._flow(), self._fold), keys)
 
     def _among(self, names: set[str] | None, keys: Sequence[str]) -> bool:
         """Return whether all of these columns are keys, whose names have upper and lower case only if the session's."""
-        if names is None:
-            return False
-        fold = str if tells_case(self.frame.sparkSession) else str.lower
-        return set(map(fold, names)) <= set(map(fold, keys))
+        return names is not None and set(map(self._fold, names)) <= set(map(self._fold, keys))
+
+    @cached_property
+    def _fold(self) -> Callable[[str], str]:
+        """Make of names that are the same in the session the same text."""
+        return str if tells_case(self.frame.sparkSession) else str.lower
 
     @property
     def positioned(self) -> bool:

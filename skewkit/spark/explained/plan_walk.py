@@ -99,7 +99,7 @@ def flow_of(plans: PlanTree, trust: Trust = _NOTHING) -> Flow:
 
 def _range_ids(node: PlanNode) -> set[int]:
     """Return the numbers that the columns of ranges may have; EXPLAIN does not list these."""
-    return {int(number) for each in node.walk() for number in re.findall(r"\bid#(\d+)L", each.arguments)}
+    return {int(number) for each in node.walk() for number in re.findall(r"\bid#(\d+)L", each.arguments, re.IGNORECASE)}
 
 
 def _worst(verdicts: Sequence[Verdict]) -> Verdict:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
 from skewkit.spark.explained.plan_columns import columns_made, groups
 from skewkit.spark.explained.plan_tree import PlanNode
@@ -12,10 +13,11 @@ _PLACED = re.compile(r"(?:hash|range)partitioning\((.+), \d+\), REPARTITION_BY")
 _PLACEMENT = re.compile(r" (?:ASC|DESC) NULLS (?:FIRST|LAST)")
 
 
-def grouped_by(logical: PlanNode, result: Flow) -> set[str] | None:
+def grouped_by(logical: PlanNode, result: Flow, fold: Callable[[str], str] = str.lower) -> set[str] | None:
     """Return the names of the columns that a frame is grouped by; None where its top is no group-by.
 
-    Columns may have been selected and rows filtered since, but those columns must still be there.
+    Columns may have been selected and rows filtered since, but those columns must still be there. Names that `fold`
+    makes the same are the same name.
 
     >>> from skewkit.spark.explained.plan_walk import Output
     >>> result = Flow(columns=(Output("k", frozenset({1})), Output("n", frozenset({3}))))
@@ -29,10 +31,10 @@ def grouped_by(logical: PlanNode, result: Flow) -> set[str] | None:
     lists = groups(node.arguments)
     if node.operator != "Aggregate" or node.inner or len(lists) != 2:
         return None
-    return _kept(lists[0], result)
+    return _kept(lists[0], result, fold)
 
 
-def placed_by(physical: PlanNode, result: Flow) -> set[str] | None:
+def placed_by(physical: PlanNode, result: Flow, fold: Callable[[str], str] = str.lower) -> set[str] | None:
     """Return the names of the columns that the user repartitioned a frame by, as its last shuffle.
 
     Columns may have been selected and rows filtered since, but those columns must still be there.
@@ -49,15 +51,15 @@ def placed_by(physical: PlanNode, result: Flow) -> set[str] | None:
     found = _PLACED.match(node.arguments)
     if node.operator != "Exchange" or found is None:
         return None
-    return _kept(_PLACEMENT.sub("", found[1]), result)
+    return _kept(_PLACEMENT.sub("", found[1]), result, fold)
 
 
-def _kept(columns: str, result: Flow) -> set[str] | None:
-    """Return the names that these columns have in the result; None where one is not there, or no other has its name."""
+def _kept(columns: str, result: Flow, fold: Callable[[str], str]) -> set[str] | None:
+    """Return the names that these columns have in the result; None where one is not there, or another has its name."""
     keys = columns_made(columns)
     if not keys or any(key.source != key.id for key in keys):
         return None
     found = [column.name for key in keys for column in result.columns if key.id in column.ids]
-    names = [column.name.lower() for column in result.columns]
-    alone = len(found) == len(keys) and all(names.count(name.lower()) == 1 for name in found)
+    names = [fold(column.name) for column in result.columns]
+    alone = len(found) == len(keys) and all(names.count(fold(name)) == 1 for name in found)
     return set(found) if alone else None

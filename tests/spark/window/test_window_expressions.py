@@ -265,13 +265,10 @@ def test_sessions_along_what_has_no_gaps(facts):
             cut(facts, *order).sessions(gap)
 
 
-@pytest.mark.xfail(
-    strict=True, reason="a cut window is taken to depend on the order of rows, so the next one is native"
-)
 def test_a_second_window_takes_what_the_first_one_found(facts):
-    """Sessions by hand: a lag, a flag, a running sum."""
-    flag = F.expr("int(p is null or t - p > interval 30 minutes)")
-    first = cut(facts, "v").select(p=F.lag("t"), n=F.count("i"))
+    """A greatest value so far, a flag, a running sum."""
+    flag = F.expr("int(p is null or t = p)")
+    first = cut(facts, "v").select(p=F.max("t"), n=F.count("i"))
     with counted() as used:
         second = cut(first.withColumn("new", flag).where("i < 20"), "v").select(session=F.sum("new"))
         ranked = cut(second, "v").select(rank=F.row_number())
@@ -279,7 +276,7 @@ def test_a_second_window_takes_what_the_first_one_found(facts):
     assert "keys and cuts are those of the window before" in skewkit.explain(second)
     assert "strategy   split" in skewkit.explain(ranked)
     assert "native: the frame holds 3 cut windows" in skewkit.explain(cut(ranked, "v").select(x=F.max("i")))
-    plain = facts.select("*", F.lag("t").over(by_v()).alias("p"), F.count("i").over(by_v()).alias("n"))
+    plain = facts.select("*", F.max("t").over(by_v()).alias("p"), F.count("i").over(by_v()).alias("n"))
     plain = plain.withColumn("new", flag).where("i < 20").withColumn("session", F.sum("new").over(by_v()))
     assert_same_rows(ranked, plain.withColumn("rank", F.row_number().over(by_v())))
     with counted() as used:
@@ -289,6 +286,14 @@ def test_a_second_window_takes_what_the_first_one_found(facts):
         other.select("k", "v", "total"),
         facts.select("k", "v", F.sum("v").over(Window.partitionBy("k").orderBy("i", "v")).alias("total")),
     )
+
+
+def test_a_window_over_values_that_depend_on_the_order_of_rows_is_native(facts):
+    """Sessions by hand: of rows with equal times, another may be the one before when the lag is computed again."""
+    first = cut(facts, "v").select(p=F.lag("t"))
+    second = cut(first.withColumn("new", F.expr("int(p is null)")), "v").select(session=F.sum("new"))
+    assert "depends on the order of rows" in skewkit.explain(second)
+    assert "strategy   native" in skewkit.explain(second)
 
 
 def test_behind_a_native_window_of_the_same_keys_nothing_is_asked(facts):
