@@ -14,6 +14,7 @@ from pyspark.sql import functions as F
 from skewkit.errors import ArgumentError, ArgumentTypeError, KeyTypeError
 from skewkit.plan.join.kinds import KINDS
 from skewkit.plan.join.pair import SIDES, Pair, Side
+from skewkit.spark.explained.failing import never_fails
 from skewkit.spark.expressions.comparison import compared_type
 from skewkit.spark.expressions.condition import compared, conjuncts
 from skewkit.spark.expressions.keys import find_keys
@@ -106,7 +107,8 @@ _RETAIN = "spark.sql.retainGroupColumns"
 def without_ruled_out_rows(frames: Pair[DataFrame], keys: JoinKeys, how: str) -> tuple[Pair[DataFrame], JoinKeys]:
     """Return both frames without the rows that a one-sided predicate rules out, and what the condition asks beside it.
 
-    Where the join returns such rows unmatched, their key becomes null instead.
+    Where the join returns such rows unmatched, their key becomes null instead: if the predicate can be computed for
+    every row of its side, as plain Spark computes it only where the keys match.
 
     Plain Spark leaves them out as early: they are not hot, need not be shuffled, and their keys, which may be such
     that a cast or a division fails, are not computed.
@@ -125,7 +127,7 @@ def without_ruled_out_rows(frames: Pair[DataFrame], keys: JoinKeys, how: str) ->
         predicate = reduce(lambda a, b: a & b, predicates)
         if side in KINDS[how].drops_early:
             frames = Pair(*(df.where(predicate) if each == side else df for each, df in frames.items()))
-        elif all(keys.null_safe):
+        elif all(keys.null_safe) or not never_fails(frames.of(side), predicate):
             kept.append(predicate)
         else:
             keys = _ruled_out_by_null(keys, side, predicate)

@@ -1,0 +1,51 @@
+"""Whether an expression can fail for some row: an allow-list, as rows that a query does not need may be among them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from skewkit.spark.explained.plan_columns import calls_in
+from skewkit.spark.session.compat import explained
+
+_ASKED = "_skew_asked"
+_CALLS = frozenset(
+    "cast in inset isnull isnotnull coalesce isnan startswith endswith contains length and or not".split()
+)
+_NUMBERS = ("tinyint", "smallint", "int", "bigint", "float", "double")
+_NUMBER = r"-?\d+(?:\.\d+)?[LDF]?"
+_CAST = re.compile(rf"cast\((?:{_NUMBER}|(?P<name>[\w$]+)#\d+L?) as (?P<to>\w+)\)")
+_REMAINDER = re.compile(rf" % (?:(?=-?\d*[1-9]){_NUMBER}|_cast(?=\W))")
+_FAILING = re.compile(r" [-+*/%] |-[A-Za-z_(]|\bdiv\b|\bcast\(|subquery|\[|\.\.\.|\{")
+
+
+def never_fails(frame: DataFrame, column: Column) -> bool:
+    """Return whether it is known that an expression can be computed for every row that a frame may hold.
+
+    >>> ages = spark.createDataFrame([(1, "x")], "age int, name string")
+    >>> never_fails(ages, F.expr("age > 17L AND name <> 'x' AND age % 3 = 0")), never_fails(ages, F.expr("1 / age > 0"))
+    (True, False)
+    >>> never_fails(ages, F.expr("name > 3")), never_fails(ages, F.expr("raise_error(name) IS NULL"))
+    (False, False)
+    """
+    text = explained(frame.where(F.lit(False)).select(column.alias(_ASKED)), "EXTENDED")
+    analyzed = text.partition("== Analyzed Logical Plan ==")[2]
+    found = re.search(rf"^\W*Project \[(.*) AS {_ASKED}#\d+L?\]$", analyzed, re.MULTILINE)
+    if found is None:
+        return False
+    types = dict(frame.dtypes)
+    expression = _CAST.sub(lambda cast: "_cast" if _widens(cast, types) else cast[0], found[1])
+    return calls_in(expression) <= _CALLS and not _FAILING.search(_REMAINDER.sub("", expression))
+
+
+def _widens(cast: re.Match[str], types: Mapping[str, str]) -> bool:
+    """Return whether a cast is of a number to one that has room for it."""
+    if cast["to"] not in _NUMBERS:
+        return False
+    if cast["name"] is None:
+        return cast["to"] in ("bigint", "double")
+    found = types.get(cast["name"])
+    return found in _NUMBERS and _NUMBERS.index(found) <= _NUMBERS.index(cast["to"])
