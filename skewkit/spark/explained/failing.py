@@ -13,7 +13,7 @@ from skewkit.spark.session.compat import explained
 
 _ASKED = "_skew_asked"
 _CALLS = frozenset(
-    "cast in inset isnull isnotnull coalesce isnan startswith endswith contains length and or not".split()
+    ["cast", "in", "inset", "isnull", "isnotnull", "coalesce", "isnan", "startswith", "endswith", "contains", "length", "and", "or", "not"]
 )
 _NUMBERS = ("tinyint", "smallint", "int", "bigint", "float", "double")
 _NUMBER = r"-?\d+(?:\.\d+)?[LDF]?"
