@@ -1,6 +1,7 @@
 """What `auto` decides over a grid of sizes, shares, slots and operators, by its own estimate: nothing here is timed."""
 
 from collections.abc import Iterator
+from contextlib import ExitStack
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession
@@ -14,9 +15,16 @@ SMALL, MIDDLE, LARGE = 10_000, 1_000_000, 20_000_000
 
 @pytest.fixture(autouse=True)
 def no_broadcast_by_spark(spark: SparkSession) -> Iterator[None]:
-    """Let Spark take no side for small enough to be broadcast, and plan for 32 partitions."""
-    confs = (("spark.sql.autoBroadcastJoinThreshold", "1"), ("spark.sql.shuffle.partitions", str(PARTITIONS)))
-    with conf(spark, *confs[0]), conf(spark, *confs[1]):
+    """Let Spark broadcast no side by its own rule, plan for 32 partitions, and compile what reads millions of rows."""
+    confs = {
+        "spark.sql.autoBroadcastJoinThreshold": "1",
+        "spark.sql.shuffle.partitions": str(PARTITIONS),
+        "spark.sql.codegen.wholeStage": "true",
+        "spark.sql.codegen.factoryMode": "FALLBACK",
+    }
+    with ExitStack() as settings:
+        for name, value in confs.items():
+            settings.enter_context(conf(spark, name, value))
         yield
 
 

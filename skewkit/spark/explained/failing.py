@@ -12,9 +12,19 @@ from skewkit.spark.explained.plan_columns import calls_in
 from skewkit.spark.session.compat import explained
 
 _ASKED = "_skew_asked"
-_CALLS = frozenset(
-    ["cast", "in", "inset", "isnull", "isnotnull", "coalesce", "isnan", "startswith", "endswith", "contains", "length", "and", "or", "not"]
-)
+_CALLS = {
+    "cast",
+    "in",
+    "inset",
+    "isnull",
+    "isnotnull",
+    "coalesce",
+    "isnan",
+    "startswith",
+    "endswith",
+    "contains",
+    "not",
+}
 _NUMBERS = ("tinyint", "smallint", "int", "bigint", "float", "double")
 _NUMBER = r"-?\d+(?:\.\d+)?[LDF]?"
 _CAST = re.compile(rf"cast\((?:{_NUMBER}|(?P<name>[\w$]+)#\d+L?) as (?P<to>\w+)\)")
