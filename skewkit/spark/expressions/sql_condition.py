@@ -244,7 +244,11 @@ def _name(source: str, token: Token) -> str:
 
 def _readable(source: str) -> Tokens:
     tokens = tokens_of(source)
-    if not tokens or any(sign in source for sign in _UNREADABLE):
+    outside = list(source)
+    for token in tokens:
+        if token.kind == "quoted":
+            outside[token.start : token.end] = "q" * (token.end - token.start)
+    if not tokens or any(sign in "".join(outside) for sign in _UNREADABLE):
         raise NotUnderstood(source)
     return tokens
 
