@@ -29,7 +29,6 @@ HOSTILE = [
 ]
 
 
-@pytest.mark.xfail(strict=True, reason="the hint is not recognised beside some of these columns: plain Spark answers")
 @pytest.mark.parametrize("star", [True, False])
 def test_hostile_columns_and_aliases(spark, star):
     key = "CASE WHEN id < {} THEN 'it''s' ELSE string(id) END AS `k``ey`"
