@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -17,6 +17,8 @@ from skewkit.plan.choice import Choice
 from skewkit.plan.join.kinds import KINDS, NAMES
 from skewkit.plan.join.pair import Pair
 from skewkit.plan.profile.key_profile import KeyProfile
+from skewkit.spark.expressions.skew_hint import skew_hint
+from skewkit.spark.join.join_keys import JoinKeys
 from skewkit.spark.session.compat import is_column
 
 
@@ -91,6 +93,18 @@ def join_request(
     on = list(on) if isinstance(on, (tuple, list)) else on
     settings = settings_of(frames.left)
     return JoinRequest(frames, on, how, kind, strategy, n, partitions is not None, settings, heavy, profiles)
+
+
+def hinted(request: JoinRequest, keys: JoinKeys) -> JoinRequest:
+    """Return the request with the hot keys that skew hints on its frames name, where the call itself says nothing."""
+    if request.informed:
+        return request
+    heavy: list[Any] = []
+    for own, frame in zip((keys.left, keys.right), request.frames, strict=True):
+        hint = skew_hint(frame)
+        if hint is not None and [name.lower() for name in own.names] == [hint.column.lower()]:
+            heavy += [value for value in hint.values if value not in heavy]
+    return replace(request, heavy=heavy) if heavy else request
 
 
 def _kind(how: str | None) -> str:

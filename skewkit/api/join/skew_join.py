@@ -12,7 +12,7 @@ from skewkit.api.join.choosing import Answer, answer
 from skewkit.api.join.decision import JoinDecision
 from skewkit.api.join.on import join_keys, without_ruled_out_rows
 from skewkit.api.join.profiles import given_profiles, left_out
-from skewkit.api.join.request import JoinRequest, join_request
+from skewkit.api.join.request import JoinRequest, hinted, join_request
 from skewkit.api.join.sides import JoinSide
 from skewkit.api.join.strategies import STRATEGIES
 from skewkit.plan.choice import Choice
@@ -70,7 +70,8 @@ def skew_join(
             the right side for `broadcast_head`. They are taken to be hot in the frame that surely has more rows, as far
             as the optimizer knows, else in the left one (in a right join the right one). What Spark broadcasts as a
             whole is left to it with `auto`, and so is a side that is repartitioned by the key. An empty list says that
-            no key is hot.
+            no key is hot. Values that `left.hint("skew", "k", value)` or `right.hint(...)` names for the key are the
+            same as these.
         left_profile: profile of the left keys; without it both sides are profiled as far as need be, as a rule in one
             query.
         right_profile: profile of the right keys, used with `left_profile`. Without it `broadcast_head` profiles the
@@ -105,6 +106,7 @@ def _answered(request: JoinRequest) -> Answer:
         return native, Choice(request.title(), "native", "asked for", kind="join")
     if isinstance(keys, str):
         return native, request.left_to_spark(keys)
+    request = hinted(request, keys)
     frames, keys = without_ruled_out_rows(request.frames, keys, request.kind)
     given = given_profiles(request, keys)
     sides = Pair(

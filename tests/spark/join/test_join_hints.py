@@ -218,3 +218,18 @@ def test_any_profile_gives_the_same_rows(spark, sales, dimension, how, strategy)
     for profile in (true, old, other_type, true.merge(old) if len(true.tail) >= len(old.tail) else true, true.decay(0)):
         joined = skewkit.skew_join(sales, dimension, "k", how, strategy=strategy, left_profile=profile)
         assert_same_rows(joined, expected)
+
+
+@pytest.mark.connect
+def test_a_skew_hint_on_a_frame_names_hot_keys(sales, dimension):
+    for left, right in (
+        (sales.hint("skew", "k", 0), dimension),
+        (sales, dimension.hint("SKEW", "K", [0, 1])),
+        (sales.hint("skew", F.col("k"), 0), dimension),
+    ):
+        joined = skewkit.skew_join(left, right, "k", "left")
+        assert "named" in skewkit.explain(joined)
+        assert skewkit.decisions()[-1].jobs == 0
+        assert_same_rows(joined, sales.join(dimension, "k", "left"))
+    of_another = skewkit.skew_join(sales.hint("skew", "s", "x"), dimension, "k", "left")
+    assert "named" not in skewkit.explain(of_another)
