@@ -103,7 +103,7 @@ def hinted(request: JoinRequest, keys: JoinKeys) -> JoinRequest:
     for own, frame in zip((keys.left, keys.right), request.frames, strict=True):
         hint = skew_hint(frame)
         if hint is not None and [name.lower() for name in own.names] == [hint.column.lower()]:
-            heavy += [value for value in hint.values if value not in heavy]
+            heavy += [value for value in hint.typed(own.types[0]) if value not in heavy]
     return replace(request, heavy=heavy) if heavy else request
 
 

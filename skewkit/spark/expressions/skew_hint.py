@@ -2,73 +2,80 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable
 from dataclasses import dataclass
+from decimal import Decimal, InvalidOperation
 from typing import Any
 
 from pyspark.sql import DataFrame
 
 from skewkit.spark.expressions.columns import node_of, read_literal, read_name
-from skewkit.spark.session.compat import is_connect, logical_plan
+from skewkit.spark.session.compat import is_connect
 
-_NAME = "skew"
+_CLASSIC = re.compile(r"'?UnresolvedHint skew, \['?(?P<column>[^,\]]+), (?P<values>.*)\]", re.IGNORECASE)
+_READ: dict[str, Callable[[str], Any]] = {
+    **dict.fromkeys(("tinyint", "smallint", "int", "bigint"), int),
+    **dict.fromkeys(("float", "double"), float),
+    "decimal": Decimal,
+    "string": str,
+}
 
 
 @dataclass(frozen=True)
 class SkewHint:
-    """What a hint names: a column, and those of its values that are hot."""
+    """What a hint names: a column, and those of its values that are hot, as texts."""
 
     column: str
-    values: tuple[Any, ...]
+    values: tuple[str, ...]
+
+    def typed(self, type_: str) -> list[Any]:
+        """Return the values of a column of this type, those that it can have.
+
+        >>> SkewHint("k", ("7", "x")).typed("bigint"), SkewHint("k", ("7",)).typed("date")
+        ([7], [])
+        """
+        read = _READ.get(type_.partition("(")[0])
+        found = []
+        for text in self.values if read is not None else ():
+            try:
+                found.append(read(text))  # type: ignore[misc]
+            except (ValueError, InvalidOperation):
+                continue
+        return found
 
 
 def skew_hint(frame: DataFrame) -> SkewHint | None:
     """Return the hint that a frame ends with, None where there is none that names a column and values.
 
     >>> skew_hint(spark.range(9).hint("skew", "id", 7)), skew_hint(spark.range(9).hint("SKEW", "id", [1, 2]))
-    (SkewHint(column='id', values=(7,)), SkewHint(column='id', values=(1, 2)))
+    (SkewHint(column='id', values=('7',)), SkewHint(column='id', values=('1', '2')))
     >>> skew_hint(spark.range(9).hint("skew", "id")), skew_hint(spark.range(9).hint("broadcast"))
     (None, None)
     """
     try:
-        plan = logical_plan(frame)
-        name, found = _connect_hint(plan) if is_connect(frame) else _classic_hint(plan)
+        return _connect_hint(frame) if is_connect(frame) else _classic_hint(frame)
     except Exception:  # plans are not public: another version may show them in another way
         return None
-    if name.lower() != _NAME or len(found) != 2 or not isinstance(found[0], str) or found[1] is None:
+
+
+def _connect_hint(frame: Any) -> SkewHint | None:
+    plan = frame._plan
+    if type(plan).__name__ != "Hint" or plan._name.lower() != "skew" or len(plan._parameters) != 2:
         return None
-    values = found[1] if isinstance(found[1], list) else [found[1]]
-    return SkewHint(found[0], tuple(values))
+    column, values = plan._parameters
+    named = read_literal(column)
+    node = node_of(values)
+    found = [read_literal(each) for each in (node.children if node.name == "array" else [values])]
+    name = named[0] if named is not None else read_name(column)
+    return SkewHint(name, tuple(str(each[0]) for each in found if each is not None)) if name else None
 
 
-def _connect_hint(plan: Any) -> tuple[str, list[Any]]:
-    return str(plan._name), [_connect_value(each) for each in plan._parameters]
-
-
-def _connect_value(column: Any) -> Any:
-    literal = read_literal(column)
-    if literal is not None:
-        return literal[0]
-    node = node_of(column)
-    if node.name == "array":
-        return [_connect_value(each) for each in node.children]
-    return read_name(column)
-
-
-def _classic_hint(plan: Any) -> tuple[str, list[Any]]:
-    parameters = plan.parameters()
-    return str(plan.name()), [_classic_value(parameters.apply(i)) for i in range(parameters.size())]
-
-
-def _classic_value(expression: Any) -> Any:
-    if expression.getClass().getSimpleName() == "UnresolvedAttribute":
-        return str(expression.name())
-    return _plain(expression.value())
-
-
-def _plain(value: Any) -> Any:
-    """Return a value of Spark's own as one of Python."""
-    if not hasattr(value, "getClass"):
-        return value
-    if value.getClass().getSimpleName() == "UTF8String":
-        return str(value.toString())
-    return [_plain(each) for each in value.array()]
+def _classic_hint(frame: Any) -> SkewHint | None:
+    """Read the plan's text; a text with a comma in a list of several is read as several, and none of them is hot."""
+    parsed = frame._explain_string(extended=True).partition("== Analyzed")[0].splitlines()
+    found = _CLASSIC.fullmatch(parsed[1]) if len(parsed) > 1 else None
+    if found is None:
+        return None
+    several = re.fullmatch(r"\[(.*)\]", found["values"])
+    return SkewHint(found["column"], tuple(several[1].split(",")) if several else (found["values"],))

@@ -190,11 +190,6 @@ def explained_whole(df: DataFrame, mode: str = "COST") -> str:
                 conf.set(_MOST_FIELDS, before)
 
 
-def logical_plan(df: Any) -> Any:
-    """Return a frame's plan as it was written: Java's of a classic session, the client's own on Connect."""
-    return df._plan if is_connect(df) else df._jdf.queryExecution().logical()
-
-
 def physical_plan(df: DataFrame) -> str:
     """Return a frame's physical plan as text, or '' where it cannot be asked; no job is started."""
     return explained(df, "EXTENDED").rpartition("== Physical Plan ==")[2]
