@@ -12,7 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from skewkit.checks import one_of, real_number, whole_number
-from skewkit.delta.table import TableName, table_detail, table_name
+from skewkit.delta.delta_table import TableName, table_detail, table_name
 from skewkit.errors import ArgumentError, ArgumentTypeError, ProfileError
 from skewkit.plan.profile.heavy_key import key_text
 from skewkit.plan.profile.key_profile import KeyProfile

@@ -10,9 +10,9 @@ from pyspark.sql import DataFrame
 
 from skewkit.api.explain import explain
 from skewkit.api.profile import skew_profile
+from skewkit.hints.hint_values import fitted
 from skewkit.hints.scope import Scope
 from skewkit.hints.text.hint_grammar import Hint
-from skewkit.hints.values import fitted
 from skewkit.spark.session.compat import default_partitions
 from skewkit.spark.session.remembered import choice_of
 

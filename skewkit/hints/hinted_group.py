@@ -9,7 +9,7 @@ from pyspark.sql import functions as F
 
 from skewkit.api.group.skew_groupby import skew_groupby
 from skewkit.hints.asked import Done, ask_of, done, strongest
-from skewkit.hints.condition import plain
+from skewkit.hints.hinted_condition import plain
 from skewkit.hints.hinted_join import Joins
 from skewkit.hints.scope import Scope
 from skewkit.hints.text.edits import Edit

@@ -12,7 +12,7 @@ from pyspark.sql import functions as F
 
 from skewkit.api.join.skew_join import skew_join
 from skewkit.hints.asked import Ask, Done, ask_of, done, strongest
-from skewkit.hints.condition import Condition, joined_scope, pairs_of_where, parts_of, read_condition, using
+from skewkit.hints.hinted_condition import Condition, joined_scope, pairs_of_where, parts_of, read_condition, using
 from skewkit.hints.scope import Context, Scope
 from skewkit.hints.text.from_clause import Chain, FromClause, Join
 from skewkit.hints.text.hint_grammar import Hint

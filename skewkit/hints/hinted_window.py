@@ -11,7 +11,7 @@ from pyspark.sql import functions as F
 from skewkit.api.window.skew_window import skew_window
 from skewkit.errors import UnsupportedError
 from skewkit.hints.asked import Ask, Done, ask_of, done, strongest
-from skewkit.hints.condition import plain
+from skewkit.hints.hinted_condition import plain
 from skewkit.hints.hinted_join import Joins
 from skewkit.hints.scope import Scope
 from skewkit.hints.text.edits import Edit

@@ -12,7 +12,7 @@ from skewkit.api.arguments import first_line
 from skewkit.errors import KeyTypeError, UnsupportedError
 from skewkit.hints.answer import Answer, difference, remembered, renamed
 from skewkit.hints.asked import Done
-from skewkit.hints.placeholders import formatted, named_arguments
+from skewkit.hints.query_arguments import formatted, named_arguments
 from skewkit.hints.register import need_top_keys
 from skewkit.hints.rewriting import Rewritten, rewrite
 from skewkit.hints.running import Runner

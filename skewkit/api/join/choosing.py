@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from pyspark.sql import DataFrame
 
-from skewkit.api.join.decision import JoinDecision
+from skewkit.api.join.join_decision import JoinDecision
 from skewkit.api.join.strategies import STRATEGIES, JoinStrategy
 from skewkit.errors import UnsupportedError
 from skewkit.plan.choice import BALANCED, Choice, hot_reason, native_reason, small_reason, unbalanced_reason

@@ -9,7 +9,7 @@ from pyspark.sql import Column, DataFrame
 
 from skewkit.api.arguments import is_of_a_key, unread_reason
 from skewkit.api.join.choosing import Answer, answer
-from skewkit.api.join.decision import JoinDecision
+from skewkit.api.join.join_decision import JoinDecision
 from skewkit.api.join.on import join_keys, without_ruled_out_rows
 from skewkit.api.join.profiles import given_profiles, left_out
 from skewkit.api.join.request import JoinRequest, hinted, join_request

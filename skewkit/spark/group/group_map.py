@@ -18,9 +18,9 @@ from skewkit.spark.group.grouped_exchange import Placed, placed
 from skewkit.spark.group.null_flags import changed_by_nulls, extension_ints, with_null_flags
 from skewkit.spark.group.sending import on_batches
 from skewkit.spark.group.worker.chunks import Chunking, KnownColumn, on_chunks
-from skewkit.spark.group.worker.functions import GroupFunction, on_whole_cogroups, on_whole_groups
 from skewkit.spark.group.worker.merging import Merging, on_parts
 from skewkit.spark.group.worker.results import Declared, checked
+from skewkit.spark.group.worker.whole_groups import GroupFunction, on_whole_cogroups, on_whole_groups
 from skewkit.spark.routing.route import element_or_null, with_heavy_index, with_partition
 from skewkit.spark.session.compat import place
 from skewkit.spark.window.blocks import kept_whole

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from pyspark.sql import DataFrame
 
-from skewkit.api.join.strategies.base import JoinStrategy
+from skewkit.api.join.strategies.join_strategy import JoinStrategy
 from skewkit.plan.explanation import keys_text, many
 from skewkit.plan.join.kinds import KINDS
 from skewkit.plan.join.pair import Side, opposite

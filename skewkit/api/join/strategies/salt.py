@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from pyspark.sql import DataFrame
 
-from skewkit.api.join.strategies.base import JoinStrategy
+from skewkit.api.join.strategies.join_strategy import JoinStrategy
 from skewkit.plan.explanation import many, matrix_lines, plan_lines
 from skewkit.plan.join.prices import salt_stages
 from skewkit.spark.join.joining import salted
