@@ -40,7 +40,7 @@ class Ask:
 
 
 @dataclass(frozen=True)
-class Done:
+class FollowedHint:
     """What became of a hint at one place: operator, strategy and reason, and all of it in words."""
 
     hint: Hint
@@ -50,10 +50,10 @@ class Done:
     text: str
 
 
-def done(ask: Ask, operator: str, frame: DataFrame, scope: Scope) -> Done:
+def done(ask: Ask, operator: str, frame: DataFrame, scope: Scope) -> FollowedHint:
     """Return what an operator did with its frame, in the user's names."""
     choice, said = choice_of(frame), scope.runner.said
-    return Done(ask.hint, operator, choice.strategy, said(choice.reason), said(explain(frame)) + ask.note)
+    return FollowedHint(ask.hint, operator, choice.strategy, said(choice.reason), said(explain(frame)) + ask.note)
 
 
 def ask_of(

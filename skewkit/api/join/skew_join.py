@@ -8,7 +8,7 @@ from typing import Any
 from pyspark.sql import Column, DataFrame
 
 from skewkit.api.arguments import is_of_a_key, unread_reason
-from skewkit.api.join.choosing import Answer, answer
+from skewkit.api.join.choosing import Chosen, answer
 from skewkit.api.join.join_decision import JoinDecision
 from skewkit.api.join.on import join_keys, without_ruled_out_rows
 from skewkit.api.join.profiles import given_profiles, left_out
@@ -99,7 +99,7 @@ def skew_join(
     return remember(frame, choice, used)
 
 
-def _answered(request: JoinRequest) -> Answer:
+def _answered(request: JoinRequest) -> Chosen:
     keys = join_keys(request.frames, request.on)
     native = request.native
     if request.strategy == "native":
