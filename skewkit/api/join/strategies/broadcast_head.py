@@ -62,7 +62,7 @@ class BroadcastHead(JoinStrategy):
         share = f"{head.share:.1%} of the" if counted else "their"
         rows = f"some {many(head.rows, f'{other} row')}" if counted else f"their {other} rows"
         return (
-            f"  heavy      {keys_text(head.keys, self.decision.plan.totals.of(side).free)}",
+            f"  heavy      {keys_text(head.keys, self.decision.plan.totals.of(side).null_keys)}",
             f"             {share} {side} rows (kept nulls included) are not shuffled at all,",
             f"             but joined to a broadcast of {rows}",
             "  cost       both frames are read twice",

@@ -60,7 +60,7 @@ class BroadcastSide(JoinStrategy):
         """Return which side is broadcast, and what its table takes."""
         side, plan = self._side, self.decision.plan
         return (
-            f"  heavy      {keys_text(plan.keys, plan.totals.of(opposite(side)).free)}",
+            f"  heavy      {keys_text(plan.keys, plan.totals.of(opposite(side)).null_keys)}",
             f"             no {opposite(side)} row is shuffled, hot or not: all are joined where they are read,",
             f"             to a broadcast of the whole {side} side, some {many(plan.rows.of(side), f'{side} row')}",
             f"  cost       a hash table of some {self._tables[side] / (1 << 20):,.0f} MB in the driver and in every "

@@ -43,7 +43,7 @@ class Salt(JoinStrategy):
         """Return where the hot keys go, and what is copied and looked up for it."""
         plan, counted = self.decision.plan, not self.decision.evidence.main.named
         lines = plan_lines(plan.keys, counted=counted)
-        nulls = plan.totals.left.free + plan.totals.right.free
+        nulls = plan.totals.left.null_keys + plan.totals.right.null_keys
         if plan.keys.spread and nulls:
             rows = f"{many(nulls, 'row')} of the key null " if counted else ""
             lines.append(
