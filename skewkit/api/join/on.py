@@ -190,10 +190,10 @@ def _equality(left: DataFrame, right: DataFrame, condition: Column) -> _Equality
 
 def _side(left: DataFrame, right: DataFrame, column: Column) -> Side | None:
     """Return the side that a Column is of, if it refers to columns of one side only."""
-    homes = (_has(left, column), _has(right, column))
-    if homes == (True, False):
+    owners = (_has(left, column), _has(right, column))
+    if owners == (True, False):
         return None if has_some_of(right, column, referred=is_connect(left)) else "left"
-    if homes == (False, True):
+    if owners == (False, True):
         return None if has_some_of(left, column) else "right"
     return None
 

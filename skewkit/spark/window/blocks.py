@@ -108,10 +108,10 @@ def placed(
     if shifts is not None:
         found = _with_copies(found, columns, plan, names, shifts)
         helpers += [names("low"), names("high")]
-    homes = [h.parts[0][0] for h in plan.keys.heavy]
+    firsts = [h.parts[0][0] for h in plan.keys.heavy]
     tail = element(plan.keys.buckets, "int", F.pmod(F.col(names("hash")), F.lit(len(plan.keys.buckets))))
     at = F.when(block >= 0, element([b.partition for b in plan.blocks], "int", block))
-    at = at.when(heavy >= 0, element(homes, "int", heavy)).otherwise(tail)
+    at = at.when(heavy >= 0, element(firsts, "int", heavy)).otherwise(tail)
     routed = found.select("*", F.coalesce(at, F.lit(0)).alias(names("partition"))).drop(*helpers)
     exchanged = place(routed, plan.keys.partitions, F.col(names("partition")))
     return Blocks(kept_whole(exchanged), keys, by, names, plan, shifts is not None, exact is not None)
