@@ -1,8 +1,8 @@
 """The 1-Bucket matrix of one hot key in a join: every pair of a left and a right row meets in exactly one cell.
 
-Okcan and Riedewald, Processing Theta-Joins using MapReduce, SIGMOD 2011 (1-Bucket-Theta). With one column it is the
-redistribution and duplication of PRPD (Xu et al., Handling Data Skew in Parallel Joins in Shared-Nothing Systems,
-SIGMOD 2008); Flow-Join (Roediger et al., ICDE 2016) broadcasts the other side's rows of such keys, and SharesSkew
+It is that of Okcan and Riedewald, Processing Theta-Joins using MapReduce, SIGMOD 2011 (1-Bucket-Theta). With one column
+it is the redistribution and duplication of PRPD (Xu et al., Handling Data Skew in Parallel Joins in Shared-Nothing
+Systems, SIGMOD 2008). Flow-Join (Roediger et al., ICDE 2016) broadcasts the other side's rows of such keys. SharesSkew
 (Afrati et al.) sizes the matrix by the rows of both sides.
 """
 
@@ -36,7 +36,7 @@ class Slice:
 class Matrix:
     """How the rows of one hot key meet.
 
-    * A row of a side is in one of the side's slices, drawn by its content, and goes to all targets of it.
+    * A row of a side is in one of the side's slices, chosen by its content, and goes to all targets of it.
     * Every left slice shares exactly one partition with every right slice: each pair of rows meets once.
     * `rows` is what the sides are expected to have, `most` what they have at the most (None: nobody measured it).
     * `checked`: a side whose rows the join keeps is copied, so copies that met nobody are looked at again.

@@ -17,7 +17,12 @@ from skewkit.spark.session.compat import is_connect
 
 
 class BroadcastHead(JoinStrategy):
-    """A join in two branches: hot rows to a broadcast, all others by a shuffle (Flow-Join, ICDE 2016)."""
+    """A join in two branches: hot rows stay where they are and meet a broadcast, all others are shuffled.
+
+    It is PRPD, partial redistribution and partial duplication (Xu et al., Handling Data Skew in Parallel Joins in
+    Shared-Nothing Systems, SIGMOD 2008). As in Flow-Join (Roediger et al., ICDE 2016) the hot keys need no statistics
+    kept beforehand: a sample of this very call finds them.
+    """
 
     name: ClassVar[str] = "broadcast_head"
 

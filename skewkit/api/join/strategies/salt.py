@@ -13,7 +13,11 @@ from skewkit.spark.join.joining import salted
 
 
 class Salt(JoinStrategy):
-    """A join on one packed key, with a 1-Bucket matrix for every hot key."""
+    """A join on one packed key, with a 1-Bucket matrix for every hot key.
+
+    The matrix is that of 1-Bucket-Theta (Okcan and Riedewald, SIGMOD 2011). Its size follows from the rows of both
+    sides, as in SharesSkew (Afrati et al.).
+    """
 
     name: ClassVar[str] = "salt"
 
