@@ -37,8 +37,8 @@ class RecordedProfile:
 class ProfileHistory:
     """Profiles by run and keyed frame in a Delta table, which the first record creates.
 
-    * A run that is repeated counts once: every record carries `txnAppId` (name, keys and run) and `txnVersion` 1,
-      which Delta commits once, and a reader takes the first record of a run.
+    * A run that is repeated counts once. Every record carries `txnAppId` (name, keys and run) and `txnVersion` 1, which
+      Delta commits once. A reader takes the first record of a run.
     * Records only append, so runs that record at the same time do not conflict.
     * What is old, foreign or damaged is passed over with a warning. A profile is a hint: it costs time, never rows.
 

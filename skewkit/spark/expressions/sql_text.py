@@ -1,9 +1,9 @@
 """Aggregate calls in a SQL expression, found by its tokens; what is not plainly understood is left to Spark.
 
 Parts of a text are handed back to Spark as they were written. A parser that writes them anew was tried over the 773
-texts of the suite: sqlglot 30 reads all that are whole, and writes 61 of 100 as they were, most others as good as that.
+texts of the suite. sqlglot 30 reads all that are whole, and writes 61 of 100 as they were, most others as good as that.
 But `percentile_cont(0.3) WITHIN GROUP (ORDER BY v)` comes back as `PERCENTILE_APPROX(v, 0.3)`, `parse_json('1')` as
-`'1'`, a `TIME` as a timestamp, and its trees do not say where in the text a part stands.
+`'1'`, a `TIME` as a timestamp. Its trees do not say where in the text a part stands.
 """
 
 from __future__ import annotations

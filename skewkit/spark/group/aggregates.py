@@ -152,8 +152,8 @@ def _piece(at: Placed, most_rows: int) -> Column:
     """Return the number of the piece that a row is in: `most_rows` rows of a partition after one another.
 
     Rows are counted where they arrive, and nothing is shuffled between there and the partials (Spark's
-    `requireAllClusterKeysForDistribution`, which would, is off by default), so that a task that runs again gives
-    whole partials again, of pieces cut elsewhere.
+    `requireAllClusterKeysForDistribution`, which would, is off by default). So a task that runs again gives whole
+    partials again, of pieces cut elsewhere.
     """
     number = F.monotonically_increasing_id().bitwiseAND(F.lit(_ROW_BITS))
     return F.floor(number / most_rows).alias(at.names("piece"))

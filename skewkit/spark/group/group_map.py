@@ -95,8 +95,8 @@ def apply_in_parts_where_read(
 ) -> DataFrame:
     """Return what `apply_in_parts` returns, from a frame that may be computed twice.
 
-    The cold keys are computed as plain Spark does it. The hot rows go to the partitions of the plan by `row_hash`,
-    or, if there is none, are computed in the very tasks that read them, and only partial results are shuffled.
+    The cold keys are computed as plain Spark does it. The hot rows go to the partitions of the plan by `row_hash`. If
+    there is none, they are computed in the very tasks that read them, and only partial results are shuffled.
     """
     names, width, over, flagged = Names(df), len(df.columns), task, _flagged(df, keys, task)
     known = {} if task.declared.arrow else _known_texts(df, keys, plan)
@@ -165,7 +165,7 @@ def _with_index_by_value(df: DataFrame, known: Mapping[str, Sequence[str]], name
 def _known_texts(df: DataFrame, keys: Keys, plan: KeyPlan) -> dict[str, list[str]]:
     """Return the columns of the key that need not be sent to Python, with their texts by heavy index.
 
-    Those are columns of texts, which are dear to send, as they are in the frame, where the plan has all values and no
+    Those are columns of texts, which are dear to send, as they are in the frame. The plan must have all values and no
     null, beside which two keys may have one hash.
     """
     nulls = any(value is None for heavy in plan.heavy for value in heavy.key)

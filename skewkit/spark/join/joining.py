@@ -32,9 +32,9 @@ from skewkit.spark.session.jobs import described
 def salted(facts: Pair[PlanFacts], keys: JoinKeys, plan: JoinPlan, *, shuffle_hash: bool) -> DataFrame:
     """Return the join with the rows of hot keys spread over the partitions of the plan.
 
-    Both sides are placed by one int, `packed = partition + n * tag` (bits of the hash), and joined on it, so that Spark
-    sorts or hashes a single int and adds no exchange. The keys themselves are compared as a residual condition,
-    written so that Spark does not take it for a second join key: equal tags cost a comparison only.
+    Both sides are placed by one int, `packed = partition + n * tag` (bits of the hash), and joined on it. So Spark
+    sorts or hashes a single int and adds no exchange. The keys themselves are compared as a residual condition, written
+    so that Spark does not take it for a second join key: equal tags cost a comparison only.
 
     The packed key is negative for rows of a hot key whose copies could come out although they met nobody;
     `_without_copies` drops these behind the join.
@@ -133,8 +133,8 @@ def _tested(
 ) -> DataFrame:
     """Return a semi or anti join.
 
-    A key that the look-up answers needs no right row: where it is there, an anti join drops the left rows, and a
-    semi join keeps them by a witness, one made-up right row per partition, whose packed key is negative.
+    A key that the look-up answers needs no right row. Where it is there, an anti join drops the left rows. A semi join
+    keeps them by a witness, one made-up right row per partition, whose packed key is negative.
     """
     n, answered = plan.keys.partitions, any(matrix.answered for matrix in plan.matrices)
     # The optimizer would push the join below the placing of the left rows; a filter that it must not move stops it.

@@ -131,8 +131,8 @@ def largest_shares(hashes: Ints, tasks: Ints) -> dict[int, float]:
 def distinct_values(hashes: Ints, rows: float) -> float:
     """Return how many distinct values `rows` rows have of which these are a sample, (m,) hashes.
 
-    Those seen, and f1 (f1 - 1) / (2 (f2 + 1)) not seen, f1 and f2 the values seen once and twice (Chao 1984, in its
-    bias-corrected form): a lower bound, and near the truth where values are alike often.
+    Those in the sample, and f1 (f1 - 1) / (2 (f2 + 1)) beside them, with f1 and f2 the values that are there once and
+    twice (Chao 1984, in its bias-corrected form). It is a lower bound, and near the truth where values are alike often.
 
     >>> distinct_values(np.arange(10), 10.0), distinct_values(np.array([1, 1, 2, 2]), 400.0)
     (10.0, 2.0)

@@ -193,8 +193,8 @@ def _searched(
     """Return the block by binary search in literal arrays, one column per step so that each is computed once.
 
     The last step goes through an `explode` of one element. Rules of the optimizer write the keys of a join out in terms
-    of the columns they come from, down to the source; steps that mention one another would make that take for
-    ever, and an `explode` is where it ends.
+    of the columns they come from, down to the source. Steps that mention one another would make that take for ever. An
+    `explode` is where it ends.
     """
     heavy = F.col(names("heavy"))
     spans = [plan.spans.get(i, (-1, -1)) for i in range(len(plan.keys.heavy))]

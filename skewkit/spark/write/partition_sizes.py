@@ -137,9 +137,9 @@ def _shown(keys: Sequence[str]) -> Column:
 def _is_sampled(at: str, bits: int) -> Column:
     """Return whether a row, by its number, is of a block that is sampled: one whose number has few bits set.
 
-    Of the first two input partitions blocks with two bits are, of the next 14 those with one, then the first block of
-    each up to the 128th, and of some later ones. So a partition of 2^b blocks has about b * b / 2 or b of them, spread
-    over all of it.
+    Of the first two input partitions blocks with two bits are, of the next 14 those with one. Then it is the first
+    block of each up to the 128th, and of some later ones. So a partition of 2^b blocks has about b * b / 2 or b of
+    them, spread over all of it.
     """
     partition, block = f"shiftright(`{at}`, 33)", f"bit_count(shiftright(`{at}` & {_POSITION}L, {bits}))"
     first = f"{partition} < 128 OR {partition} % 61 = 0"

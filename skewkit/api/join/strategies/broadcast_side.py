@@ -24,9 +24,10 @@ _PART = 8
 class BroadcastSide(JoinStrategy):
     """A join with one whole side broadcast.
 
-    Its rows were counted by this call, or bounded by a sample of it; its table keeps to the budget, and to a part of
-    the least heap that shrinks with the broadcasts that the query has anyway. A session in which Spark may broadcast
-    nothing (a negative threshold) has no such side. With adaptive execution off, what takes long to compute would fail.
+    Its rows were counted by this call, or bounded by a sample of it. Its table keeps to the budget, and to a part of
+    the least heap. That part shrinks with the broadcasts that the query has anyway. A session in which Spark may
+    broadcast nothing (a negative threshold) has no such side. With adaptive execution off, what takes long to compute
+    would fail.
     """
 
     name: ClassVar[str] = "broadcast_side"
