@@ -42,7 +42,16 @@ def test_commands_are_targets_of_make():
 
 
 @pytest.mark.parametrize(
-    "page", ["README.md", "docs/limits.md", "docs/how-it-works.md", "docs/sql.md", "docs/speed.md"]
+    "page",
+    [
+        "README.md",
+        "CONTRIBUTING.md",
+        "SECURITY.md",
+        "docs/limits.md",
+        "docs/how-it-works.md",
+        "docs/sql.md",
+        "docs/speed.md",
+    ],
 )
 def test_links_lead_somewhere(page):
     text = (ROOT / page).read_text(encoding="utf-8")

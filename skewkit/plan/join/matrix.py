@@ -39,7 +39,7 @@ class Matrix:
     * A row of a side is in one of the side's slices, chosen by its content, and goes to all targets of it.
     * Every left slice shares exactly one partition with every right slice: each pair of rows meets once.
     * `rows` is what the sides are expected to have, `most` what they have at the most (None: nobody measured it).
-    * `checked`: a side whose rows the join keeps is copied, so copies that met nobody are looked at again.
+    * `checked`: a side whose rows the join keeps is copied, so copies that met nobody are checked again.
     * `answered`: a semi or anti join takes the look-up for the answer and does not shuffle the right side's rows.
     """
 
@@ -56,7 +56,7 @@ class Matrix:
 
     @property
     def repeated(self) -> bool:
-        """Whether a row meets so many others that it pays to look at its key before, and not with each of them."""
+        """Whether a row meets so many others that it pays to compare its key once before, and not with each of them."""
         if self.checked or self.answered:
             return False
         return self.rows.left * self.rows.right > _REPEATED * (self.rows.left + self.rows.right)

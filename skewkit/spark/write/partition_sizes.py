@@ -108,8 +108,8 @@ def _found(table: Any, count: int, varying: Sequence[int], unsampled: tuple[Data
     np.add.at(sums, inverse, lengths)
     texts = table["value"].take(pa.array(first)).to_pylist()
     order = np.argsort(-by_value, kind="stable")
-    drawn = table.filter(pc.is_valid(table["row"]))["row"].combine_chunks()
-    parts = drawn.flatten() if isinstance(drawn, pa.StructArray) else []
+    taken = table.filter(pc.is_valid(table["row"]))["row"].combine_chunks()
+    parts = taken.flatten() if isinstance(taken, pa.StructArray) else []
     if len(parts):
         sequence = pc.sort_indices(parts[0])
         sample = pa.table([part.take(sequence) for part in parts[1:]], names=[f"c{i}" for i in range(len(parts) - 1)])
