@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-_HOMES = {
+_MODULES = {
     "Decision": "skewkit.plan.decision",
     "HeavyKey": "skewkit.plan.profile.heavy_key",
     "KeyPlan": "skewkit.plan.placement.key_plan",
@@ -78,8 +78,8 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name in _HOMES:
-        return getattr(import_module(_HOMES[name]), name)
+    if name in _MODULES:
+        return getattr(import_module(_MODULES[name]), name)
     if name in ("delta", "partitioners", "simulator", "testing"):
         return import_module(f"skewkit.{name}")
     raise AttributeError(f"module 'skewkit' has no attribute {name!r}")

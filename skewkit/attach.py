@@ -28,6 +28,9 @@ def install() -> None:
 
     All or none; calling it again changes nothing; `uninstall()` undoes it.
 
+    Editors and type checkers do not see what is attached while a program runs. The functions are typed and do the same:
+    `skew_join(df, other, "k")`, or in a chain `df.transform(skew_join, other, "k")`.
+
     Raises:
         AttachError: another package has given DataFrame a method of one of these names. Nothing is attached.
 

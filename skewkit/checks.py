@@ -20,9 +20,9 @@ HEAVIEST = 1e300
 MOST = 1 << 25
 """The most workers, counters, cells, buckets or places on a ring that something may have, 33,554,432.
 
-As an array of floats they take 256 MiB, as a Python list of numbers more than a GiB, and a scheme has several. The
-ten counters per worker of a million workers are fewer. With more a process dies of memory rather than says why, or
-asks NumPy for sizes that no index has (from 2**31 workers on no route, an int32, could name them all).
+As an array of floats they take 256 MiB, as a Python list of numbers more than a GiB, and a scheme has several. The ten
+counters per worker of a million workers are fewer. With more a process dies of memory rather than says why, or asks
+NumPy for sizes that no index has. From 2**31 workers on no route, an int32, could name them all.
 """
 
 

@@ -9,6 +9,7 @@ import ast
 import re
 import subprocess
 import sys
+from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -247,6 +248,20 @@ def test_folders_and_files_stay_small():
     full = [str(folder) for folder in {path.parent for path in files} if len(list(folder.glob("*.py"))) > 21]
     assert not full, f"more than 20 modules in a folder: {full}"
     assert not long, f"more than 500 lines: {long}"
+
+
+def test_no_two_files_or_classes_share_a_name():
+    """A name in a traceback, a tab or a search says which one it is."""
+    places = defaultdict(list)
+    for module, source in modules().items():
+        name = module.rpartition(".")[2]
+        if not name.startswith("__"):
+            places[f"{name}.py"].append(module)
+        for node in ast.walk(ast.parse(source)):
+            if isinstance(node, ast.ClassDef):
+                places[node.name].append(module)
+    twice = {name: found for name, found in places.items() if len(found) > 1}
+    assert not twice, twice
 
 
 def test_docstrings_of_every_layer_are_run(request):

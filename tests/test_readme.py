@@ -17,34 +17,21 @@ def blocks(language: str) -> list[str]:
     return re.findall(rf"^```{language}\n(.*?)^```", README, re.MULTILINE | re.DOTALL)
 
 
-@pytest.fixture
-def tables(spark):
-    """Made-up tables under the names that the README uses."""
-    lines = spark.range(3000).selectExpr(
-        "if(id % 4 = 0, null, if(id % 4 < 3, 'C1', 'C' || id)) CustomerID",
-        "if(id % 10 < 9, 'United Kingdom', 'France') Country",
-        "cast(id % 5 as int) Quantity",
-        "id % 100 / 100 UnitPrice",
-        "'I' || id div 3 InvoiceNo",
-        "timestamp_ntz'2011-01-01' + make_dt_interval(0, 0, int(id)) InvoiceDate",
-    )
-    customers = spark.range(1, 3000).selectExpr("'C' || id CustomerID", "id AS since")
-    return {"spark": spark, "lines": lines, "customers": customers}
-
-
-def test_python_blocks_run(tables, capsys):
-    python = blocks("python")
+def test_python_blocks_run(spark, capsys):
+    """The first block makes the frames of all; its session is that of the tests, as one is there already."""
+    python, names = blocks("python"), {}
     assert len(python) >= 6
     try:
         for block in python:
-            exec(compile(block, "README.md", "exec"), tables)
+            exec(compile(block, "README.md", "exec"), names)
     finally:
         skewkit.uninstall()
     printed = capsys.readouterr().out
+    assert names["spark"] is spark
     assert "left join on CustomerID" in printed
     assert "'C1'" in printed
-    assert tables["by_country"].count() == 2
-    assert tables["baskets"].where("Country = 'France'").first().lines == 300
+    assert names["by_country"].count() == 2
+    assert names["baskets"].where("Country = 'France'").first().lines == 10_000
 
 
 def test_commands_are_targets_of_make():
@@ -55,7 +42,16 @@ def test_commands_are_targets_of_make():
 
 
 @pytest.mark.parametrize(
-    "page", ["README.md", "docs/limits.md", "docs/how-it-works.md", "docs/sql.md", "docs/speed.md"]
+    "page",
+    [
+        "README.md",
+        "CONTRIBUTING.md",
+        "SECURITY.md",
+        "docs/limits.md",
+        "docs/how-it-works.md",
+        "docs/sql.md",
+        "docs/speed.md",
+    ],
 )
 def test_links_lead_somewhere(page):
     text = (ROOT / page).read_text(encoding="utf-8")

@@ -76,12 +76,12 @@ def check_partitions(df: DataFrame, partitions: int | None, *shuffled: DataFrame
     return n
 
 
-def coalesced_partitions(partitions: int, all_seen: Sequence[PlanFacts]) -> int:
+def coalesced_partitions(partitions: int, all_facts: Sequence[PlanFacts]) -> int:
     """Return as many partitions as adaptive execution would leave of many, by the least size that it makes."""
-    if partitions <= _FEW or any(is_off(seen.frame.sparkSession, name) for seen in all_seen for name in _COALESCING):
+    if partitions <= _FEW or any(is_off(facts.frame.sparkSession, name) for facts in all_facts for name in _COALESCING):
         return partitions
-    sizes = [seen.source_bytes for seen in all_seen]
-    if not sizes or None in sizes or not all(seen.simple and not seen.computed_widths for seen in all_seen):
+    sizes = [facts.source_bytes for facts in all_facts]
+    if not sizes or None in sizes or not all(facts.simple and not facts.computed_widths for facts in all_facts):
         return partitions
     return min(partitions, max(_FEW, sum(size or 0 for size in sizes) // _LEAST_BYTES))
 

@@ -6,10 +6,10 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from skewkit.cli import reproduce, sql
+from skewkit.cli import reproduce, sql_command
 from skewkit.errors import EnvironmentProblem, SkewkitError
 
-COMMANDS = {"reproduce": reproduce, "sql": sql}
+COMMANDS = {"reproduce": reproduce, "sql": sql_command}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

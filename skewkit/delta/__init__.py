@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from skewkit.delta.planned_write import write
     from skewkit.delta.profile_history import ProfileHistory
 
-_HOMES = {
+_MODULES = {
     "MergeBuilder": "skewkit.delta.merge_builder",
     "ProfileHistory": "skewkit.delta.profile_history",
     "merge": "skewkit.delta.merge_builder",
@@ -24,6 +24,6 @@ __all__ = ["MergeBuilder", "ProfileHistory", "merge", "write"]
 
 
 def __getattr__(name: str) -> Any:
-    if name in _HOMES:
-        return getattr(import_module(_HOMES[name]), name)
+    if name in _MODULES:
+        return getattr(import_module(_MODULES[name]), name)
     raise AttributeError(f"module 'skewkit.delta' has no attribute {name!r}")

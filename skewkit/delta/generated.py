@@ -9,7 +9,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from skewkit.delta.table import TableName
+from skewkit.delta.delta_table import TableName
 from skewkit.spark.expressions.selecting import with_columns
 
 _EXPRESSION = "delta.generationExpression"

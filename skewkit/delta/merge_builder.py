@@ -13,6 +13,7 @@ from pyspark.sql import functions as F
 
 from skewkit.api.arguments import check_batch, check_frame
 from skewkit.api.profile import skew_profile
+from skewkit.delta.delta_table import TableName, existing_table, table_name
 from skewkit.delta.merge_keys import MergeKeys, merge_keys, row_hash
 from skewkit.delta.merge_sql import (
     BY_SOURCE,
@@ -24,7 +25,6 @@ from skewkit.delta.merge_sql import (
     sql_literal,
     update_action,
 )
-from skewkit.delta.table import TableName, existing_table, table_name
 from skewkit.errors import ArgumentError, ArgumentTypeError
 from skewkit.plan.choice import Choice
 from skewkit.plan.explanation import choice_text

@@ -2,7 +2,7 @@
 
 A row whose key is null matches nothing, but the join that MERGE runs sends all of them to one task. It hashes them by
 every equality of its condition. So the condition gets one more, of a number that is 0 on both sides for all keys that
-can match, and a hash of the row where the key is null: then those rows are spread, in the same statement and commit.
+can match, and a hash of the row where the key is null. Then those rows are spread, in the same statement and commit.
 The optimizer must not see that the number is 0, or it would make a filter of the equality; `pmod(hash, 1)` is 0 to no
 rule of Spark's.
 """

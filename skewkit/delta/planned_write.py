@@ -11,8 +11,8 @@ from pyspark.sql import DataFrame, DataFrameWriter
 from skewkit.api.arguments import check_batch, check_frame
 from skewkit.api.repartition.by_file_size import FILE_BYTES, file_bytes, file_choice, file_plan, partition_keys
 from skewkit.checks import one_of
+from skewkit.delta.delta_table import TableDetail, TableName, check_folder, last_row_bytes, table_detail, table_name
 from skewkit.delta.generated import with_generated
-from skewkit.delta.table import TableDetail, TableName, check_folder, last_row_bytes, table_detail, table_name
 from skewkit.errors import ArgumentError
 from skewkit.plan.profile.key_profile import KeyProfile
 from skewkit.plan.write.file_plan import FilePlan

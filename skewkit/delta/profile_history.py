@@ -12,7 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from skewkit.checks import one_of, real_number, whole_number
-from skewkit.delta.table import TableName, table_detail, table_name
+from skewkit.delta.delta_table import TableName, table_detail, table_name
 from skewkit.errors import ArgumentError, ArgumentTypeError, ProfileError
 from skewkit.plan.profile.heavy_key import key_text
 from skewkit.plan.profile.key_profile import KeyProfile
@@ -37,8 +37,8 @@ class RecordedProfile:
 class ProfileHistory:
     """Profiles by run and keyed frame in a Delta table, which the first record creates.
 
-    * A run that is repeated counts once: every record carries `txnAppId` (name, keys and run) and `txnVersion` 1,
-      which Delta commits once, and a reader takes the first record of a run.
+    * A run that is repeated counts once. Every record carries `txnAppId` (name, keys and run) and `txnVersion` 1, which
+      Delta commits once. A reader takes the first record of a run.
     * Records only append, so runs that record at the same time do not conflict.
     * What is old, foreign or damaged is passed over with a warning. A profile is a hint: it costs time, never rows.
 

@@ -18,8 +18,8 @@ def plain_keys(keys: Any) -> list[Any] | npt.NDArray[Any]:
     """Return keys as a NumPy array of one dimension, or as a list of Python values.
 
     * What NumPy holds without loss stays an array. A column of pandas or Arrow is one where it holds numbers and no
-      nulls; else it is the list that `tolist` or `to_pylist` gives, for NumPy would make floats of integers beside a
-      null, and NaN of the null.
+      nulls. Else it is the list that `tolist` or `to_pylist` gives: NumPy would make floats of integers beside a null,
+      and NaN of the null.
     * The list of a masked array has None for what is masked.
 
     Raises:

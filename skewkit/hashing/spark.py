@@ -1,8 +1,8 @@
 """Spark's `xxhash64` in pure Python, so that a plan made without a JVM names the rows that Spark will see.
 
-Every route of skewkit starts from `xxhash64(key columns)`. The planner needs the same number for the few
-heavy keys. The layout per type is that of Spark's `XxHash64` expression: a null leaves the seed as it is, columns
-and nested fields are chained (the hash of one is the seed of the next), -0.0 hashes as 0.0 and all NaN alike.
+Every route of skewkit starts from `xxhash64(key columns)`. The planner needs the same number for the few heavy keys.
+The layout per type is that of Spark's `XxHash64` expression. A null leaves the seed as it is. Columns and nested fields
+are chained: the hash of one is the seed of the next. -0.0 hashes as 0.0, and all NaN alike.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from pyspark.sql import DataFrame
 
-from skewkit.hints.asked import Done
+from skewkit.hints.asked import FollowedHint
 from skewkit.plan.choice import Choice
 from skewkit.spark.session.remembered import remember
 
@@ -15,10 +15,10 @@ _PLAIN_NAME = re.compile(r"\w+")
 
 
 @dataclass(frozen=True)
-class Answer:
+class QueryAnswer:
     """What was done for hints, and for the others why nothing was."""
 
-    done: tuple[Done, ...]
+    done: tuple[FollowedHint, ...]
     reasons: tuple[str, ...]
 
 
@@ -44,7 +44,7 @@ def renamed(frame: DataFrame, plain: DataFrame) -> DataFrame:
     return frame if frame.columns == plain.columns else frame.toDF(*plain.columns)
 
 
-def remembered(frame: DataFrame, answer: Answer) -> DataFrame:
+def remembered(frame: DataFrame, answer: QueryAnswer) -> DataFrame:
     """Return the frame with what became of its hints, which `explain` tells, and `decisions` in its last entry."""
     notes = [f"{reason}; plain Spark answers" for reason in answer.reasons]
     told = [f"{done.hint}\n{done.text}".replace("\n", "\n             ") for done in answer.done]

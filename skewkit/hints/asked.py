@@ -10,9 +10,9 @@ from pyspark.sql import DataFrame
 
 from skewkit.api.explain import explain
 from skewkit.api.profile import skew_profile
+from skewkit.hints.hint_values import fitted
 from skewkit.hints.scope import Scope
 from skewkit.hints.text.hint_grammar import Hint
-from skewkit.hints.values import fitted
 from skewkit.spark.session.compat import default_partitions
 from skewkit.spark.session.remembered import choice_of
 
@@ -22,17 +22,17 @@ _HOT = 1.5
 
 @dataclass(frozen=True)
 class Ask:
-    """A hint for a key: the key's columns, which of them are hot where it names them, and whether to look."""
+    """A hint for a key: the key's columns, which of them are hot where it names them, and whether to profile it."""
 
     hint: Hint
     keys: tuple[str, ...]
     heavy: tuple[tuple[Any, ...], ...] = ()
-    look: bool = False
+    profiled: bool = False
     note: str = ""
 
     def hot(self, frame: DataFrame) -> list[Any] | None:
-        """Return the keys to treat: those named, else those found in a profile, one job, where a look is asked for."""
-        if self.heavy or not self.look:
+        """Return the keys to treat: those named, else those of a profile, one job, where the hint asks for one."""
+        if self.heavy or not self.profiled:
             return list(self.heavy) or None
         profile = skew_profile(frame, *self.keys)
         least = _HOT * profile.rows / default_partitions(frame.sparkSession)
@@ -40,7 +40,7 @@ class Ask:
 
 
 @dataclass(frozen=True)
-class Done:
+class FollowedHint:
     """What became of a hint at one place: operator, strategy and reason, and all of it in words."""
 
     hint: Hint
@@ -50,10 +50,10 @@ class Done:
     text: str
 
 
-def done(ask: Ask, operator: str, frame: DataFrame, scope: Scope) -> Done:
+def done(ask: Ask, operator: str, frame: DataFrame, scope: Scope) -> FollowedHint:
     """Return what an operator did with its frame, in the user's names."""
     choice, said = choice_of(frame), scope.runner.said
-    return Done(ask.hint, operator, choice.strategy, said(choice.reason), said(explain(frame)) + ask.note)
+    return FollowedHint(ask.hint, operator, choice.strategy, said(choice.reason), said(explain(frame)) + ask.note)
 
 
 def ask_of(
@@ -75,7 +75,7 @@ def ask_of(
     whole = bool(columns) and len(columns) == len(keys)
     if not whole or hint.values is None:
         note = "\n  note       values are not used, as they are not of the whole key" if hint.values is not None else ""
-        return Ask(hint, tuple(keys), look=whole, note=note)
+        return Ask(hint, tuple(keys), profiled=whole, note=note)
     order = [columns.index(name) for name in lower if name is not None]
     types = [scope.frame.schema[key].dataType for key in keys]
     values = (tuple(fitted(v[i], type_, hint) for i, type_ in zip(order, types, strict=True)) for v in hint.values)
@@ -84,9 +84,9 @@ def ask_of(
 
 
 def strongest(asked: Sequence[Ask]) -> Ask:
-    """Return what several hints ask of one key: the values of all together, else a look, else `auto`."""
+    """Return what several hints ask of one key: the values of all together, else a profile, else `auto`."""
     first = next((ask for ask in asked if ask.heavy), None)
     if first is None:
-        return next((ask for ask in asked if ask.look), asked[0])
+        return next((ask for ask in asked if ask.profiled), asked[0])
     heavy = [key for ask in asked if ask.keys == first.keys for key in ask.heavy]
     return replace(first, heavy=tuple(dict.fromkeys(heavy)))

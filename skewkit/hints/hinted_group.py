@@ -8,13 +8,13 @@ from dataclasses import dataclass, replace
 from pyspark.sql import functions as F
 
 from skewkit.api.group.skew_groupby import skew_groupby
-from skewkit.hints.asked import Done, ask_of, done, strongest
-from skewkit.hints.condition import plain
+from skewkit.hints.asked import FollowedHint, ask_of, done, strongest
+from skewkit.hints.hinted_condition import plain
 from skewkit.hints.hinted_join import Joins
 from skewkit.hints.scope import Scope
 from skewkit.hints.text.edits import Edit
 from skewkit.hints.text.mentions import mentions_in
-from skewkit.hints.text.query_block import Block
+from skewkit.hints.text.query_block import QueryBlock
 from skewkit.hints.text.star import stars_of
 from skewkit.hints.text.tokens import NotCut, Token, Tokens, is_word, items_of, written
 from skewkit.spark.expressions.keys import quoted
@@ -33,7 +33,7 @@ class _Item:
     reading: SqlReading
 
 
-def group(block: Block, scope: Scope, joins: Joins) -> tuple[list[Edit], Done] | None:
+def group(block: QueryBlock, scope: Scope, joins: Joins) -> tuple[list[Edit], FollowedHint] | None:
     """Return the edits for a hinted GROUP BY, with what became of the hint; None where no hint is about its keys.
 
     Raises:
@@ -78,14 +78,14 @@ def group(block: Block, scope: Scope, joins: Joins) -> tuple[list[Edit], Done] |
     return [*edits, *_spliced(block, replace(scope, frame=grouped), keys)], became
 
 
-def _keys(block: Block, scope: Scope) -> list[str]:
+def _keys(block: QueryBlock, scope: Scope) -> list[str]:
     """Return our names of the key columns, none where they are not all plain columns."""
     found = block.clause("group")[2:]
     names = [plain(scope, written(block.source, item)) for item in items_of(found)]
     return [] if None in names or len(set(names)) < len(names) else [name for name in names if name is not None]
 
 
-def _items(block: Block) -> list[_Item]:
+def _items(block: QueryBlock) -> list[_Item]:
     parts = items_of(block.clause("select"))
     if parts and is_word(parts[0], 0, "distinct"):
         parts[0] = parts[0][1:]
@@ -115,7 +115,7 @@ def _unsorted(part: Tokens) -> Tokens:
     return part[:end]
 
 
-def _spliced(block: Block, scope: Scope, keys: Sequence[str]) -> list[Edit]:
+def _spliced(block: QueryBlock, scope: Scope, keys: Sequence[str]) -> list[Edit]:
     """Return the edits that put a frame in place of FROM, WHERE and GROUP BY, and a WHERE in place of HAVING."""
     first = block.clauses["from"].start
     last: Token = block.tokens[block.clauses["group"].stop - 1]

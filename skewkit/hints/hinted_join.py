@@ -11,9 +11,9 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from skewkit.api.join.skew_join import skew_join
-from skewkit.hints.asked import Ask, Done, ask_of, done, strongest
-from skewkit.hints.condition import Condition, joined_scope, pairs_of_where, parts_of, read_condition, using
-from skewkit.hints.scope import Context, Scope
+from skewkit.hints.asked import Ask, FollowedHint, ask_of, done, strongest
+from skewkit.hints.hinted_condition import Condition, joined_scope, pairs_of_where, parts_of, read_condition, using
+from skewkit.hints.scope import Scope, WithClauses
 from skewkit.hints.text.from_clause import Chain, FromClause, Join
 from skewkit.hints.text.hint_grammar import Hint
 from skewkit.hints.text.mentions import Mentions
@@ -29,7 +29,7 @@ class Joined:
 
     scope: Scope
     end: int
-    done: list[Done] = field(default_factory=list)
+    done: list[FollowedHint] = field(default_factory=list)
     changed: bool = False
 
 
@@ -42,7 +42,7 @@ class Joins:
     scopes: Sequence[Scope]
     hinted: Sequence[tuple[Hint, int]]
     where: str
-    context: Context
+    context: WithClauses
 
     def own(self, scope: Scope, index: int) -> dict[str, str]:
         """Return the user's names of a relation's columns in a scope, by ours; none where it is not there."""
@@ -149,7 +149,7 @@ class Joins:
 
     def _skew_join(
         self, asks: Condition, kind: str, rest: Sequence[str], asked: Sequence[tuple[str, Ask]]
-    ) -> tuple[DataFrame, Done]:
+    ) -> tuple[DataFrame, FollowedHint]:
         frames = {"left": asks.left.frame, "right": asks.right.frame}
         parts = [pair.condition for pair in asks.pairs] + [F.col(flag) for flag in asks.flags]
         if rest:

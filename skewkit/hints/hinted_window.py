@@ -10,13 +10,13 @@ from pyspark.sql import functions as F
 
 from skewkit.api.window.skew_window import skew_window
 from skewkit.errors import UnsupportedError
-from skewkit.hints.asked import Ask, Done, ask_of, done, strongest
-from skewkit.hints.condition import plain
+from skewkit.hints.asked import Ask, FollowedHint, ask_of, done, strongest
+from skewkit.hints.hinted_condition import plain
 from skewkit.hints.hinted_join import Joins
 from skewkit.hints.scope import Scope
 from skewkit.hints.text.edits import Edit
 from skewkit.hints.text.hint_grammar import integer
-from skewkit.hints.text.query_block import Block
+from skewkit.hints.text.query_block import QueryBlock
 from skewkit.hints.text.tokens import NotCut, Token, Tokens, closing, is_word, items_of, written
 
 _UNBOUNDED = 1 << 63
@@ -35,7 +35,7 @@ class _Call:
     frame: tuple[str, int, int] | None
 
 
-def windows(block: Block, scope: Scope, joins: Joins) -> tuple[list[Edit], Scope, list[Done]] | None:
+def windows(block: QueryBlock, scope: Scope, joins: Joins) -> tuple[list[Edit], Scope, list[FollowedHint]] | None:
     """Return the edits of hinted window functions, the scope with their columns, and what became of the hints.
 
     The scope has the rows that WHERE keeps. None where no hint is about a window's keys.
@@ -67,7 +67,9 @@ def windows(block: Block, scope: Scope, joins: Joins) -> tuple[list[Edit], Scope
     return edits, scope, became
 
 
-def _windowed(block: Block, scope: Scope, joins: Joins, call: _Call, ask: Ask, name: str) -> tuple[Scope, Done]:
+def _windowed(
+    block: QueryBlock, scope: Scope, joins: Joins, call: _Call, ask: Ask, name: str
+) -> tuple[Scope, FollowedHint]:
     texts: dict[str, str] = {}
 
     def column(tokens: Tokens) -> Column:
@@ -99,7 +101,7 @@ def _windowed(block: Block, scope: Scope, joins: Joins, call: _Call, ask: Ask, n
     return scope.shown_of(frame, name), told
 
 
-def _calls(block: Block) -> list[_Call]:
+def _calls(block: QueryBlock) -> list[_Call]:
     """Return the window functions of the list that have a window of their own, outside of sub-queries."""
     tokens, clause = block.tokens, block.clauses["select"]
     if any(is_word(tokens, at, "select") for at in range(clause.start, clause.stop)):
@@ -188,7 +190,7 @@ def _sorted(tokens: Tokens, column: object) -> Column:
     return found.asc_nulls_last() if last else found.asc_nulls_first()
 
 
-def check_windows(block: Block, stars: Sequence[Token]) -> None:
+def check_windows(block: QueryBlock, stars: Sequence[Token]) -> None:
     """Leave a SELECT to Spark that groups or qualifies beside its windows, or has a star inside an expression.
 
     Raises:

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 from skewkit.errors import ArgumentError, ColumnNotFoundError, nearest
 from skewkit.hints.running import Runner
-from skewkit.hints.scope import Context, Scope
+from skewkit.hints.scope import Scope, WithClauses
 from skewkit.hints.text.from_clause import FromClause, Relation
 from skewkit.hints.text.hint_grammar import Hint
 from skewkit.hints.text.mentions import Mentions
-from skewkit.hints.text.query_block import Block
+from skewkit.hints.text.query_block import QueryBlock
 from skewkit.hints.text.tokens import NotCut, is_word, written
 from skewkit.spark.explained.plan_facts import PlanFacts
 from skewkit.spark.explained.stability import Verdict
@@ -37,13 +37,15 @@ class Kept:
         return self.star or (alias or "").lower() in self.starred or self.mentions.any(name)
 
 
-def kept_of(block: Block, mentions: Mentions, *, star: bool) -> Kept:
+def kept_of(block: QueryBlock, mentions: Mentions, *, star: bool) -> Kept:
     """Return what a query can read."""
     stars = [at for at in range(len(block.tokens)) if is_word(block.tokens, at, ".", "*")]
     return Kept(mentions, star, frozenset(block.tokens[at - 1].name.lower() for at in stars))
 
 
-def scope_of(relation: Relation, block: Block, kept: Kept, context: Context, runner: Runner) -> tuple[Scope, list[str]]:
+def scope_of(
+    relation: Relation, block: QueryBlock, kept: Kept, context: WithClauses, runner: Runner
+) -> tuple[Scope, list[str]]:
     """Return a relation's columns that are kept, and the names of all.
 
     Raises:

@@ -9,18 +9,18 @@ from pyspark.errors import AnalysisException
 
 from skewkit.api.arguments import first_line
 from skewkit.errors import ArgumentError, UnsupportedError
-from skewkit.hints.asked import Done
+from skewkit.hints.asked import FollowedHint
 from skewkit.hints.hinted_group import group
 from skewkit.hints.hinted_join import Joined, Joins
 from skewkit.hints.hinted_window import check_windows, windows
 from skewkit.hints.relations import Kept, check_columns, check_strategies, kept_of, named_by, scope_of
 from skewkit.hints.running import Runner
-from skewkit.hints.scope import Context, Scope
+from skewkit.hints.scope import Scope, WithClauses
 from skewkit.hints.text.edits import Edit
 from skewkit.hints.text.from_clause import FromClause, read_from
 from skewkit.hints.text.hint_grammar import Hint, HintToken
 from skewkit.hints.text.mentions import Mentions, mentions_in
-from skewkit.hints.text.query_block import Block
+from skewkit.hints.text.query_block import QueryBlock
 from skewkit.hints.text.star import stars_of
 from skewkit.hints.text.tokens import NotCut, Token, is_word, written
 
@@ -30,11 +30,11 @@ class Rewritten:
     """The edits of a query's text, none where plain Spark answers, and what became of the hints."""
 
     edits: tuple[Edit, ...]
-    done: tuple[Done, ...]
+    done: tuple[FollowedHint, ...]
     reasons: tuple[str, ...] = ()
 
 
-def rewrite(block: Block, hint: HintToken, runner: Runner) -> Rewritten:
+def rewrite(block: QueryBlock, hint: HintToken, runner: Runner) -> Rewritten:
     """Return how a SELECT is rewritten for the SKEW hints of its hint token.
 
     Raises:
@@ -48,7 +48,7 @@ def rewrite(block: Block, hint: HintToken, runner: Runner) -> Rewritten:
             f"{hint.hints[0]}: its SELECT has no FROM, so there is no relation {hint.hints[0].relation!r}"
         )
     clause = read_from(block.tokens, block.clauses["from"])
-    context = Context(block.source, block.start)
+    context = WithClauses(block.source, block.start)
     hinted = [(each, index) for each in hint.hints for index in named_by(each, clause, runner)]
     check_strategies(hint.others, clause)
     stars = stars_of(block)
@@ -74,7 +74,7 @@ def rewrite(block: Block, hint: HintToken, runner: Runner) -> Rewritten:
     return Rewritten(tuple(_spliced(block, joined, stars)), tuple(joined.done), tuple(reasons))
 
 
-def _grouped(block: Block, joined: Joined, joins: Joins) -> Rewritten | None:
+def _grouped(block: QueryBlock, joined: Joined, joins: Joins) -> Rewritten | None:
     """Return the SELECT with its GROUP BY computed; None where no hint is about it."""
     found = group(block, joined.scope, joins)
     if found is None:
@@ -85,7 +85,7 @@ def _grouped(block: Block, joined: Joined, joins: Joins) -> Rewritten | None:
     return Rewritten(tuple(edits), (*joined.done, became))
 
 
-def _windowed(block: Block, joined: Joined, joins: Joins, stars: Sequence[Token]) -> Rewritten | None:
+def _windowed(block: QueryBlock, joined: Joined, joins: Joins, stars: Sequence[Token]) -> Rewritten | None:
     """Return the SELECT with its hinted windows computed; None where no hint is about them."""
     check_windows(block, stars)
     found = windows(block, joined.scope, joins)
@@ -104,10 +104,10 @@ def _windowed(block: Block, joined: Joined, joins: Joins, stars: Sequence[Token]
 
 def _scopes(
     clause: FromClause,
-    block: Block,
+    block: QueryBlock,
     hinted: Sequence[tuple[Hint, int]],
     kept: Kept,
-    context: Context,
+    context: WithClauses,
     runner: Runner,
 ) -> list[Scope]:
     scopes = []
@@ -131,7 +131,7 @@ def _joined(joins: Joins, *, whole: bool) -> Joined:
     return steps[last]
 
 
-def _spliced(block: Block, joined: Joined, stars: Sequence[Token], made: Sequence[str] = ()) -> list[Edit]:
+def _spliced(block: QueryBlock, joined: Joined, stars: Sequence[Token], made: Sequence[str] = ()) -> list[Edit]:
     start = block.tokens[block.clauses["from"].start + 1].start
     cut = block.tokens[block.clauses["from"].start : joined.end]
     mentions: Mentions = mentions_in(block.all, without=cut)

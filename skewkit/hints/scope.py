@@ -73,7 +73,7 @@ class Scope:
         """Return the word for a frame that a text can read in place of the FROM, with `more` columns."""
         return self.runner.add(self.frame.select(*self.exposed(mentions, star=star), *more))
 
-    def with_texts(self, texts: Mapping[str, str], context: Context) -> Scope:
+    def with_texts(self, texts: Mapping[str, str], context: WithClauses) -> Scope:
         """Return the scope with more columns, under these names of ours, computed by SQL texts; Spark resolves them."""
         if not texts:
             return self
@@ -81,11 +81,11 @@ class Scope:
         selected = "".join(f", ({text}) AS {name}" for name, text in texts.items())
         return replace(self, frame=self.select(selected, "", " ".join(texts.values()), context))
 
-    def where(self, text: str, context: Context) -> Scope:
+    def where(self, text: str, context: WithClauses) -> Scope:
         """Return the scope with the rows that a SQL condition keeps."""
         return replace(self, frame=self.select("", f" WHERE {text}", text, context))
 
-    def select(self, more: str, rest: str, texts: str, context: Context) -> DataFrame:
+    def select(self, more: str, rest: str, texts: str, context: WithClauses) -> DataFrame:
         """Return our columns and more, out of a view that these texts can read."""
         name = self.runner.add(self.readable(Mentions.of(texts)))
         ours = ", ".join(self.frame.columns)
@@ -118,7 +118,7 @@ class Scope:
         return name if self.cased else name.lower()
 
 
-class Context:
+class WithClauses:
     """Puts the WITHs that a SELECT sees before the texts that are cut out of it."""
 
     def __init__(self, source: str, at: int) -> None:

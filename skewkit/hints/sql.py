@@ -10,15 +10,15 @@ from pyspark.sql import DataFrame, SparkSession
 
 from skewkit.api.arguments import first_line
 from skewkit.errors import KeyTypeError, UnsupportedError
-from skewkit.hints.answer import Answer, difference, remembered, renamed
-from skewkit.hints.asked import Done
-from skewkit.hints.placeholders import formatted, named_arguments
+from skewkit.hints.answer import QueryAnswer, difference, remembered, renamed
+from skewkit.hints.asked import FollowedHint
+from skewkit.hints.query_arguments import formatted, named_arguments
 from skewkit.hints.register import need_top_keys
 from skewkit.hints.rewriting import Rewritten, rewrite
 from skewkit.hints.running import Runner
 from skewkit.hints.text.edits import edited
 from skewkit.hints.text.hint_grammar import NAMES, HintToken, read_hint
-from skewkit.hints.text.query_block import Block, block_at, in_context, select_hints
+from skewkit.hints.text.query_block import QueryBlock, block_at, in_context, select_hints
 from skewkit.hints.text.statement import Statement, read_statement
 from skewkit.hints.text.tokens import NotCut, tokens_of
 from skewkit.hints.text.top_keys import CALLED, with_top_keys
@@ -30,11 +30,11 @@ _HINTED = re.compile(r"/\*\+(?:[^*]|\*(?!/))*skew", re.IGNORECASE)
 def sql(spark: SparkSession, query: str, args: Any = None, **frames: Any) -> DataFrame:
     """Run a query as `spark.sql` does, with its SKEW hints followed: the same rows, names and types, balanced.
 
-    * Without a hint it is `spark.sql`, and the text is not looked at.
+    * Without a hint it is `spark.sql`, and the text is not read.
     * A hint stands behind a SELECT, anywhere in the query: `SELECT /*+ SKEW('orders', 'cust', (1, 2)) */ ...`.
       The relation is a table, an alias or a sub-query's alias in that SELECT's FROM; then come key columns, then keys
       that are hot. `SKEW_JOIN`, and `SKEW(t(c)(1, 2))` without quotes, are understood here, too.
-    * Named keys are treated as hot, as `heavy=` of `skew_join` says. With a column alone its keys are looked at, and
+    * Named keys are treated as hot, as `heavy=` of `skew_join` says. With a column alone its keys are profiled, and
       treated if one is hot. With the relation alone all is left to `auto`.
     * Only the hinted joins are cut out of the query and spliced in again as one frame; all else is the user's text.
     * The schema must be that of the query without hints. Where it is not, or a part of SQL is not known here, plain
@@ -91,7 +91,7 @@ def _hinted(spark: SparkSession, query: str, args: Any, frames: dict[str, Any]) 
         bare = _unhinted(text)
         statement, plain_statement = read_statement(text), read_statement(bare)
     except NotCut as why:
-        return remembered(spark.sql(query, **_given(args), **frames), Answer((), (str(why),)))
+        return remembered(spark.sql(query, **_given(args), **frames), QueryAnswer((), (str(why),)))
     plain = runner.query(plain_statement.query)
     found, answer = _followed(runner, statement, plain)
     if not statement.command:
@@ -115,10 +115,10 @@ def _unhinted(text: str) -> str:
     return edited(text, [(token.start, token.end, hint.rest) for token, hint in found if hint is not None])
 
 
-def _followed(runner: Runner, statement: Statement, plain: DataFrame) -> tuple[DataFrame | None, Answer]:
+def _followed(runner: Runner, statement: Statement, plain: DataFrame) -> tuple[DataFrame | None, QueryAnswer]:
     """Return the query's frame with its hints followed, inner ones first; None where plain Spark answers all."""
     text, found = statement.query, None
-    done: list[Done] = []
+    done: list[FollowedHint] = []
     reasons: list[str] = []
     while True:
         ends = ((_end(text, at), at) for at in select_hints(tokens_of(text)) if _skew(text, at))
@@ -151,7 +151,7 @@ def _followed(runner: Runner, statement: Statement, plain: DataFrame) -> tuple[D
         done += rewritten.done
         text = new
         found = frame if frame is not None else found
-    return found, Answer(tuple(done), tuple(reasons))
+    return found, QueryAnswer(tuple(done), tuple(reasons))
 
 
 def _end(text: str, at: int) -> int:
@@ -176,7 +176,7 @@ def _spliced(
     return renamed(frame, plain), new
 
 
-def _check_alone(block: Block, runner: Runner) -> None:
+def _check_alone(block: QueryBlock, runner: Runner) -> None:
     """Refuse a sub-query that reads columns of the query around it: a cut would need them.
 
     Raises:

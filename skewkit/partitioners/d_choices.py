@@ -22,8 +22,8 @@ _REMEMBERED = 1 << 14  # candidate lists kept; they are drawn again when needed
 class DChoices(HeadTail):
     """Keys of the head go to the least loaded of d workers, keys of the tail of two; d follows the stream.
 
-    Source: Nasir et al., "When Two Choices Are not Enough", Algorithm 1 and Section IV-A: d is the least
-    number that satisfies Equation (3) for the shares seen so far; d = workers means all of them (W-Choices).
+    Source: Nasir et al., "When Two Choices Are not Enough", Algorithm 1 and Section IV-A. d is the least number that
+    satisfies Equation (3) for the shares seen so far; d = workers means all of them (W-Choices).
 
     The paper computes d for every message of the head. Here it is computed again when the number of messages
     has grown by the factor 1 + refresh: shares move little in between.

@@ -15,9 +15,9 @@ from skewkit.partitioners.rules.lpt import longest_first
 class DistributionAware(Planned):
     """DKG: learn the distribution, then give every heavy key and every hash bucket one worker.
 
-    Source: Rivetti et al., "Efficient Key Grouping for Near-Optimal Load Balancing in Stream Processing
-    Systems", DEBS 2015, Section 2: mu * workers buckets, heavy keys (share theta or more) taken out of them,
-    the longest-first rule over both.
+    Source: Rivetti et al., "Efficient Key Grouping for Near-Optimal Load Balancing in Stream Processing Systems", DEBS
+    2015, Section 2. It has mu * workers buckets, heavy keys (share theta or more) taken out of them, the longest-first
+    rule over both.
 
     Not fitted, it learns from the first `learning` messages, which go with their buckets, dealt out evenly.
     Then it plans once; sources of one stream (`share_workers`) count together and make one plan. Where skewkit

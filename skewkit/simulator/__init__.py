@@ -1,4 +1,4 @@
-"""Simulator: replay a stream of keys through any partitioner and look at loads, state and queues."""
+"""Simulator: replay a stream of keys through any partitioner and measure loads, state and queues."""
 
 from skewkit.simulator import streams
 from skewkit.simulator.events import AddWorker, ChangeCapacity, RemoveWorker

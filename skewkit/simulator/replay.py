@@ -40,13 +40,13 @@ def replay(
 ) -> Trace:
     """Send a stream through a scheme and return what happened.
 
-    With more than one source, message i goes to source i modulo `sources`, and every source has an instance
-    of its own that sees only its own messages and loads, as in Nasir et al., "When Two Choices Are not
-    Enough", Sections II-A and V-A. All sources share the seed of their hash functions.
+    With more than one source, message i goes to source i modulo `sources`, and every source has an instance of its own.
+    It sees only its own messages and loads, as in Nasir et al., "When Two Choices Are not Enough", Sections II-A and
+    V-A. All sources share the seed of their hash functions.
 
-    With service times every worker serves its messages in order of arrival. Schemes that learn from their
-    workers (`learns`) are told of each message as soon as it is done, before the next one is routed, and of the
-    time; their sources hear of their own messages only, from the same workers.
+    With service times every worker serves its messages in order of arrival. Schemes that learn from their workers
+    (`learns`) are told of each message as soon as it is done, before the next one is routed, and of the time. Their
+    sources hear of their own messages only, from the same workers.
 
     Args:
         keys: (m,) keys of the stream, in order: an array, a sequence or an iterator.

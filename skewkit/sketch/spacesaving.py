@@ -55,8 +55,8 @@ class SpaceSaving:
     * high(key) - low(key) <= floor <= total / counters. So every key with more than total / counters is
       tracked, and with 1 / eps counters the error is at most eps of all weight.
     * `merge` and `scale`, in any order and number, keep all of this.
-    * An update takes O(log counters) amortised: keys live in a dict, and a heap orders them by what they
-      had when the heap last looked, which can only be too low.
+    * An update takes O(log counters) amortised. Keys live in a dict, and a heap orders them by what they had when the
+      heap last looked, which can only be too low.
     * Keys are equal as for a dict, and a NaN is the same key as any other, as in Spark; NA and NaT of pandas are None.
     * Deterministic: of the keys with the least count, the one that was taken in first gives way.
 

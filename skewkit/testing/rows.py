@@ -12,9 +12,9 @@ from skewkit.spark.expressions.keys import has_fixed_hash
 def assert_same_rows(actual: DataFrame, expected: DataFrame, *, unordered: tuple[str, ...] = ()) -> int:
     """Check that two frames have the same columns, types and multiset of rows; return the number of rows.
 
-    Rows are counted in one query, with nulls, NaN and -0.0 compared as Spark groups them; floating point sums that
-    were added up in another order are different values. `unordered` names array columns whose order does not
-    matter, as `collect_list` and `collect_set` return them.
+    Rows are counted in one query, with nulls, NaN and -0.0 compared as Spark groups them. Floating point sums that were
+    added up in another order are different values. `unordered` names array columns whose order does not matter, as
+    `collect_list` and `collect_set` return them.
 
     Raises:
         AssertionError: the frames differ; the message shows up to five rows with how often each frame has them.

@@ -66,7 +66,7 @@ def test_every_pair_of_rows_meets_in_one_partition(left, right, partitions, rule
 
 @given(profiles, profiles, st.integers(1, 40), RULES)
 @settings(max_examples=100, deadline=None)
-def test_the_routes_of_a_side_are_its_stripes(left, right, partitions, rules):
+def test_the_routes_of_a_side_are_its_slices(left, right, partitions, rules):
     plan = join_plan(left, right, partitions, rules)
     for side in SIDES:
         route, lists = plan.route(side)
@@ -153,14 +153,14 @@ def test_both_sides_hot_make_a_grid_that_copies_less():
     assert shape_of(2e4, 2e4, 4e5, 64, ("left",)).split == "left"
 
 
-def test_a_grid_has_more_stripes_along_the_side_that_has_more_rows():
+def test_a_matrix_has_more_slices_along_the_side_that_has_more_rows():
     """With four times the rows four times the slices: copies are then as many on either side."""
     for rows, slices in (((4e3, 1e3), (16, 4)), ((1e3, 4e3), (4, 16))):
         shape = shape_of(*rows, 2e3, 64, SIDES)
         assert (shape.split, shape.lefts, shape.rights) == ("both", *slices)
 
 
-def test_cells_and_stripes():
+def test_cells_and_slices():
     left, right = cells_of(3, 2, tuple(range(6)))
     assert Counter(t for s in left for t in s.targets) == Counter(t for s in right for t in s.targets)
     split, copied = along("left", ((2, 0.5), (4, 0.5)))

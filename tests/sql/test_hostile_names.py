@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from pyspark.sql import functions as F
 
 import skewkit
-from skewkit.hints.placeholders import text_literal
+from skewkit.hints.query_arguments import text_literal
 from skewkit.spark.expressions.keys import quoted
 from skewkit.testing import assert_same_rows
 

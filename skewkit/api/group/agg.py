@@ -55,9 +55,9 @@ def grouped_aggregates(group: Grouping, exprs: Sequence[Any], merges: Merges | N
     if group.strategy == "auto" and plan.apart > _MOST_APART:
         why = f"the rows of hot keys would be read {plan.apart} times, each time to cut the values of other aggregates"
         return remember(native, group.native(why))
-    unsteady = group.seen.stability(plan.cut_by, rerun=True).reason if plan.cut_by else None
-    if unsteady is not None:
-        why = f"parts are cut by values, which may differ when a task runs again: the frame {unsteady}"
+    differs = group.facts.stability(plan.cut_by, rerun=True).reason if plan.cut_by else None
+    if differs is not None:
+        why = f"parts are cut by values, which may differ when a task runs again: the frame {differs}"
         return remember(native, group.native(why))
     drawn = group.drawn_twice(plan.inputs.columns)
     if drawn is not None:

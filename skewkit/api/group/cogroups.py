@@ -87,7 +87,7 @@ def _together(left: Grouping, right: Grouping) -> KeyProfile:
         keys = {hashable(h.key): h.key for each in named for h in (*each.heavy, *each.null_heavy)}
         return named_heavy(left.keys.names, left.keys.types, list(keys.values()))
     unknown = [side for side in (left, right) if side.profile is None]
-    questions = [Question(side.seen, side.keys) for side in unknown]
+    questions = [Question(side.facts, side.keys) for side in unknown]
     why = f"a cogroup of skew_groupby on {', '.join(left.keys.names)}"
     found = ask(questions, left.partitions, left.settings, why=why) if questions else []
     new = [each.profile for each in found]

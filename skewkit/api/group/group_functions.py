@@ -167,17 +167,17 @@ def _why_whole(group: Grouping, by: OrderBy | None) -> str | None:
     if by is not None:
         if by.collated:
             return "the order has a collation, under which different strings tie"
-        moving = group.seen.stability(by.columns, rerun=True).reason
-        if moving is not None:
-            return f"sub-groups are ranges of an order that may be another when a task runs again: it {moving}"
+        differs = group.facts.stability(by.columns, rerun=True).reason
+        if differs is not None:
+            return f"sub-groups are ranges of an order that may be another when a task runs again: it {differs}"
     return group.drawn_twice([] if by is None else by.columns, whole=True)
 
 
 def _in_parts(group: Grouping, found: Answer, choice: Choice, plan: KeyPlan, task: GroupMap) -> DataFrame:
-    seen = PlanFacts(group.df.select("*", *group.keys.columns)) if group.keys.computed else group.seen
+    facts = PlanFacts(group.df.select("*", *group.keys.columns)) if group.keys.computed else group.facts
     if VERSION >= (4, 2) and conf_reader(group.df.sparkSession)(WEIGHT) is None:
         choice = noted(choice, _WEIGHED)
-    against = seen.stability().reason or seen.cost_again
+    against = facts.stability().reason or facts.cost_again
     if against is not None:
         frame = apply_in_parts(group.df, group.keys, plan, task, group.salt())
         return remember(frame, noted(choice, f"the frame is computed once, because it {against}"))

@@ -46,24 +46,24 @@ class Grouping:
     """What is done with a row."""
 
     @cached_property
-    def seen(self) -> PlanFacts:
+    def facts(self) -> PlanFacts:
         """The frame as EXPLAIN shows it, asked once."""
         return PlanFacts(self.df)
 
     def drawn_twice(self, columns: Sequence[Column], *, whole: bool = False) -> str | None:
-        """Return why nothing may be cut, as cold and hot rows would be of two draws or readings, or None."""
-        again = self.seen.stability() if is_off(self.df.sparkSession, _REUSE) else None
+        """Return why nothing may be cut, as cold and hot rows would be computed twice, with other values, or None."""
+        again = self.facts.stability() if is_off(self.df.sparkSession, _REUSE) else None
         if again is not None and not again.deterministic:
             why = f"as {_REUSE} is off, and the frame {again.reason}"
             return f"cold and hot rows would be of two readings, {why}; cache() it"
-        drawn = self.seen.drawn_per_place([*self.keys.columns, *columns], whole=whole)
-        return None if drawn is None else f"cold and hot rows would be of two draws: the frame {drawn}; cache() it"
+        drawn = self.facts.drawn_per_place([*self.keys.columns, *columns], whole=whole)
+        return None if drawn is None else f"cold and hot rows would have other values: the frame {drawn}; cache() it"
 
     def salt(self, first: Sequence[Column] = ()) -> Column:
         """Return a hash that spreads the rows of a hot key: of `first`, and of their content or position."""
         hashed = [column for column in first if has_fixed_hash(self.df.select(column).schema[0].dataType)]
-        steady = not hashed or self.seen.stability(hashed).repeatable
-        return Salting.of(self.seen, self.keys.names).hash(hashed if steady else ())
+        repeatable = not hashed or self.facts.stability(hashed).repeatable
+        return Salting.of(self.facts, self.keys.names).hash(hashed if repeatable else ())
 
     @cached_property
     def terms(self) -> Terms:
@@ -80,8 +80,8 @@ class Grouping:
         """Seconds that a query for the keys is expected to take; none where the user gave a profile or keys."""
         if self.profile is not None:
             return 0.0
-        rows = self.seen.most_source_rows
-        return self.terms.asking(rows, shuffles=self.seen.shuffles, simple=self.seen.simple)
+        rows = self.facts.most_source_rows
+        return self.terms.asking(rows, shuffles=self.facts.shuffles, simple=self.facts.simple)
 
     def unread(self, most_rows: float = float("inf")) -> str | None:
         """Return why plain Spark is right before any key is read, or None.
@@ -90,12 +90,12 @@ class Grouping:
         """
         if self.strategy != "auto" or self.profile is not None or self.terms.margin < 0:
             return None
-        if self.seen.source_rows is None:
+        if self.facts.source_rows is None:
             return (
                 "nobody knows how many rows the frame has, so nothing can be weighed; name hot keys (heavy=) or give a "
                 "profile to have them treated"
             )
-        rows = self.seen.most_source_rows
+        rows = self.facts.most_source_rows
         stages = native_group_stages(self.work, rows, self.width, 1.0)
         if rows > most_rows or self.terms.worth_asking(stages, self.deciding):
             return None
@@ -105,7 +105,7 @@ class Grouping:
         """Return what is known of the keys: the given profile, or the answer of one query."""
         if self.profile is not None:
             return Answer(self.profile, {})
-        question = Question(self.seen, self.keys, order=order, values=values)
+        question = Question(self.facts, self.keys, order=order, values=values)
         why = f"skew_groupby on {', '.join(self.keys.names)}"
         return ask([question], self.partitions, self.settings, why=why)[0]
 
@@ -152,7 +152,7 @@ class Grouping:
         return self.choice(scheme, hot_reason(plan, weighed), known, plan)
 
     def _weighed(self, plan: KeyPlan, known: KeyProfile) -> Weighed:
-        rows = known.rows if known.weight is None else self.seen.most_source_rows
+        rows = known.rows if known.weight is None else self.facts.most_source_rows
         native = native_group_stages(self.work, rows, self.width, plan.native_straggler / plan.partitions)
         treated = parted_group_stages(self.work, plan, rows, self.width)
         return Weighed(self.terms, native, treated, self.deciding)

@@ -114,15 +114,15 @@ class SkewGroupedData:
 
         * The rows, names and types are those of plain Spark. Where its result is not fixed (the order of
           `collect_list`, which of several values that are as frequent `mode` takes), ours is not either.
-        * `collect_set`, `mode`, `median` and `percentile` are computed in parts for hot keys; every other aggregate of
-          Spark beside them is computed as Spark does it (`skewkit.spark.group.split_table` says how, one by one),
-          inside expressions and with DISTINCT or FILTER, too. Lists (`collect_list`, `listagg`) alone are cut only
+        * `collect_set`, `mode`, `median` and `percentile` are computed in parts for hot keys. Every other aggregate of
+          Spark beside them is computed as Spark does it, inside expressions and with DISTINCT or FILTER, too.
+          `skewkit.spark.group.split_table` says how, one by one. Lists (`collect_list`, `listagg`) alone are cut only
           where a scheme is asked for: the whole result is in one task in any case.
-        * Grouped aggregate UDFs, of pandas or Arrow, are computed in parts for hot keys if `merge` says how the
-          results of parts become one: the UDF runs on parts of at most `spark.skewkit.groupRows` rows, in no fixed
-          order, whether the hot keys were profiled or named; the merge once per hot key on the series (for Arrow the
-          array) of their results. It must return what the UDF would have returned for the whole key. Keys that are
-          not hot see no merge.
+        * Grouped aggregate UDFs, of pandas or Arrow, are computed in parts for hot keys if `merge` says how the results
+          of parts become one. The UDF runs on parts of at most `spark.skewkit.groupRows` rows, in no fixed order,
+          whether the hot keys were profiled or named. The merge runs once per hot key, on the series (for Arrow the
+          array) of their results. It must return what the UDF would have returned for the whole key. Keys that are not
+          hot see no merge.
         * A Column that holds something else, such as another UDF or a window, sends the whole call the native way,
           and `explain` names it.
 
@@ -184,8 +184,8 @@ class SkewGroupedData:
         * Nothing of the user's runs before an action.
         * Without `merge`, a group is never cut: `func` sees what it sees under `GroupedData.applyInPandas`.
           Groups are placed so that the hot ones are apart, the largest first.
-        * With `merge`, `func` runs on sub-groups of a hot key, and `merge` on one frame that holds what it returned
-          for them, without those that were empty: once per hot key, be there one sub-group or many. It must return
+        * With `merge`, `func` runs on sub-groups of a hot key, and `merge` on one frame that holds what it returned for
+          them, without those that were empty. It runs once per hot key, be there one sub-group or many. It must return
           what `func` on the whole group would have returned. Where no sub-group has a result, the key has none.
         * A sub-group has the dtypes that the whole group would have: a column of whole numbers is float64 in every
           sub-group if one row of the group has a null.
@@ -196,18 +196,17 @@ class SkewGroupedData:
         * A null key is a key as any other. `parts.groupby("k").sum()` drops it; `dropna=False` keeps it.
         * A sub-group has at most `spark.skewkit.groupRows` rows and, but for a single row that is larger, at most
           `spark.skewkit.groupBytes` bytes (as Arrow data; pandas may take several times as many). They are cut from
-          Spark's own batches, whose size `spark.sql.execution.arrow.*` bounds. Nothing holds a hot group as a whole,
-          and a group that may be hot, with 1/(5n) of the rows or more, is cut from `groupRows` rows on even where the
-          load is balanced.
-          With `order_by`, rows that tie are in one sub-group, which is larger where many do: order by what tells rows
-          apart.
+          Spark's own batches, whose size `spark.sql.execution.arrow.*` bounds. Nothing holds a hot group as a whole. A
+          group that may be hot, with 1/(5n) of the rows or more, is cut from `groupRows` rows on even where the load is
+          balanced. With `order_by`, rows that tie are in one sub-group, which is larger where many do: order by what
+          tells rows apart.
         * Groups that are not hot go through `func` alone, just as under plain Spark. Which keys are hot follows from
           the profile, and where a group is cut from the frame's partitions: the result must not depend on either.
-        * The sub-groups of a key are any rows of it, in no fixed order; with `order_by`, they are consecutive ranges
-          of that order, sorted, rows that tie are in one of them, and `merge` sees their results in that order.
-        * Ranges along a `timestamp` are ranges of instants. `func` sees local times, as under plain Spark, and the
-          hour in which clocks go back is there twice: order by `unix_micros(t)` or a `timestamp_ntz`, and let `func`
-          read that column.
+        * The sub-groups of a key are any rows of it, in no fixed order. With `order_by`, they are consecutive ranges of
+          that order, sorted, and rows that tie are in one of them. `merge` sees their results in that order.
+        * Ranges along a `timestamp` are ranges of instants. `func` sees local times, as under plain Spark, and the hour
+          in which clocks go back is there twice. Order by `unix_micros(t)` or a `timestamp_ntz`, and let `func` read
+          that column.
         * `func` and `merge` take (frame) or (key, frame), as in PySpark.
 
         Args:

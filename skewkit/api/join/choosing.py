@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from pyspark.sql import DataFrame
 
-from skewkit.api.join.decision import JoinDecision
+from skewkit.api.join.join_decision import JoinDecision
 from skewkit.api.join.strategies import STRATEGIES, JoinStrategy
 from skewkit.errors import UnsupportedError
 from skewkit.plan.choice import BALANCED, Choice, hot_reason, native_reason, small_reason, unbalanced_reason
@@ -15,10 +15,10 @@ from skewkit.plan.explanation import placeholder_lines
 from skewkit.plan.join.prices import makes_many_pairs
 from skewkit.spark.explained.join_operator import top_join
 
-Answer = tuple[DataFrame, Choice]
+Chosen = tuple[DataFrame, Choice]
 
 
-def answer(decision: JoinDecision) -> Answer:
+def answer(decision: JoinDecision) -> Chosen:
     """Return the joined frame and the choice behind it."""
     request = decision.request
     unread = _without_keys(decision) if request.auto else None

@@ -107,11 +107,11 @@ _RETAIN = "spark.sql.retainGroupColumns"
 def without_ruled_out_rows(frames: Pair[DataFrame], keys: JoinKeys, how: str) -> tuple[Pair[DataFrame], JoinKeys]:
     """Return both frames without the rows that a one-sided predicate rules out, and what the condition asks beside it.
 
-    Where the join returns such rows unmatched, their key becomes null instead: if the predicate can be computed for
-    every row of its side, as plain Spark computes it only where the keys match.
+    Where the join returns such rows unmatched, their key becomes null instead. That takes a predicate that can be
+    computed for every row of its side, as plain Spark computes it only where the keys match.
 
-    Plain Spark leaves them out as early: they are not hot, need not be shuffled, and their keys, which may be such
-    that a cast or a division fails, are not computed.
+    Plain Spark leaves them out as early. They are not hot and need not be shuffled. Their keys, which may be such that
+    a cast or a division fails, are not computed.
     """
     parts = conjuncts(keys.residual) if keys.residual is not None else []
     kept, asked = list[Column](), dict[Side, list[Column]](left=[], right=[])
@@ -190,10 +190,10 @@ def _equality(left: DataFrame, right: DataFrame, condition: Column) -> _Equality
 
 def _side(left: DataFrame, right: DataFrame, column: Column) -> Side | None:
     """Return the side that a Column is of, if it refers to columns of one side only."""
-    homes = (_has(left, column), _has(right, column))
-    if homes == (True, False):
+    owners = (_has(left, column), _has(right, column))
+    if owners == (True, False):
         return None if has_some_of(right, column, referred=is_connect(left)) else "left"
-    if homes == (False, True):
+    if owners == (False, True):
         return None if has_some_of(left, column) else "right"
     return None
 

@@ -18,7 +18,7 @@ from skewkit.spark.expressions.keys import Keys
 class JoinSide:
     """One side of a join, with its keys in the common type, and the profile that the user gave, if any.
 
-    Nobody sees what makes an RDD, what a database answers, or whether malformed texts are dropped: frames of these are
+    Nobody sees what makes an RDD, what a database answers, or whether malformed texts are dropped. Frames of these are
     read twice only if they are `trusted`, as by who asks for a strategy.
     """
 

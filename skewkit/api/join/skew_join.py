@@ -8,8 +8,8 @@ from typing import Any
 from pyspark.sql import Column, DataFrame
 
 from skewkit.api.arguments import is_of_a_key, unread_reason
-from skewkit.api.join.choosing import Answer, answer
-from skewkit.api.join.decision import JoinDecision
+from skewkit.api.join.choosing import Chosen, answer
+from skewkit.api.join.join_decision import JoinDecision
 from skewkit.api.join.on import join_keys, without_ruled_out_rows
 from skewkit.api.join.profiles import given_profiles, left_out
 from skewkit.api.join.request import JoinRequest, hinted, join_request
@@ -41,15 +41,15 @@ def skew_join(
     * Hot keys are treated on the left, on the right and on both sides, in every type of join. The condition may have
       equalities, null-safe ones, too, and anything else beside them; keys of different types are compared in the
       type that Spark compares them in. Where only plain Spark can answer, it does, and `explain` says why.
-    * Whether a hot key is on the other side at all is found inside the query where rows that the join keeps are
-      copied; this reads the other side's keys once more. A side that may have other rows then is not read again, and
-      its hot keys stay whole. With a residual condition, rows that the join keeps are not copied at all.
+    * Whether a hot key is on the other side at all is found inside the query where rows that the join keeps are copied.
+      This reads the other side's keys once more. A side that may have other rows then is not read again, and its hot
+      keys stay whole. With a residual condition, rows that the join keeps are not copied at all.
     * Rows whose null matches nothing are left out early or, where the join keeps them, spread.
-    * Other columns stay the very same ones, so `left["x"]` and aliases work on the result as after a join; only
-      on Connect `broadcast_head` hides them. By name, the keys that do not show are hidden as Spark hides them, and
-      `right["k"]` (in a right join `left["k"]`) finds them, but not after an inner join of a right frame with a column
-      that cannot be null, after `broadcast_head` where either frame has such a column or two of one name, and
-      after a join of a frame with itself.
+    * Other columns stay the very same ones, so `left["x"]` and aliases work on the result as after a join; only on
+      Connect `broadcast_head` hides them. By name, the keys that do not show are hidden as Spark hides them, and
+      `right["k"]` (in a right join `left["k"]`) finds them. It does not after an inner join of a right frame with a
+      column that cannot be null, nor after a join of a frame with itself. It does not either after `broadcast_head`
+      where a frame has such a column, or two of one name.
     * `auto` takes another plan than plain Spark's only where it saves `spark.skewkit.margin` seconds by its own
       estimate, for the slots that the session has (`spark.skewkit.slots`). Else the plan is the user's own.
     * Without a profile `auto` runs at most one query, which samples the keys of both sides, and none where the
@@ -68,10 +68,10 @@ def skew_join(
             selected and filtered.
         heavy: hot keys that you know, as a list of values (tuples for composite keys); then nothing is profiled, but
             the right side for `broadcast_head`. They are taken to be hot in the frame that surely has more rows, as far
-            as the optimizer knows, else in the left one (in a right join the right one). What Spark broadcasts as a
-            whole is left to it with `auto`, and so is a side that is repartitioned by the key. An empty list says that
-            no key is hot. Values that `left.hint("skew", "k", value)` or `right.hint(...)` names for the key are the
-            same as these.
+            as the optimizer knows. Else they are hot in the left one (in a right join the right one). What Spark
+            broadcasts as a whole is left to it with `auto`, and so is a side that is repartitioned by the key. An empty
+            list says that no key is hot. Values that `left.hint("skew", "k", value)` or `right.hint(...)` names for
+            the key are the same as these.
         left_profile: profile of the left keys; without it both sides are profiled as far as need be, as a rule in one
             query.
         right_profile: profile of the right keys, used with `left_profile`. Without it `broadcast_head` profiles the
@@ -99,7 +99,7 @@ def skew_join(
     return remember(frame, choice, used)
 
 
-def _answered(request: JoinRequest) -> Answer:
+def _answered(request: JoinRequest) -> Chosen:
     keys = join_keys(request.frames, request.on)
     native = request.native
     if request.strategy == "native":

@@ -157,10 +157,10 @@ def _by_profile(
     given_profile(profile, None, keys)
     if profile.weight is not None:
         raise ProfileError(f"this profile weighs rows by {profile.weight!r}; a write needs one that counts rows")
-    seen = PlanFacts(df)
+    facts = PlanFacts(df)
     size, sized = row_size, "as in the last files of this table"
-    if size is None and seen.parquet and seen.source_bytes and profile.rows:
-        size, sized = seen.source_bytes / profile.rows, "as in the files that the frame reads"
+    if size is None and facts.parquet and facts.source_bytes and profile.rows:
+        size, sized = facts.source_bytes / profile.rows, "as in the files that the frame reads"
     if size is None:
         size, sized = row_bytes(df.schema), "by the types of the columns, which may be far off"
     load = group_load(profile)

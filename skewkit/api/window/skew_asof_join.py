@@ -39,7 +39,7 @@ def skew_asof_join(
 
     * It is a left join: every row of `left` comes once, with nulls where no row of `right` is near.
     * `backward` takes the last row of `right` whose `on` is at most that of the row, `forward` the first that is at
-      least that, `nearest` the nearer one of both, and of two equally near the one before.
+      least that. `nearest` takes the nearer one of both, and of two equally near the one before.
     * Null keys of `by` meet one another, as in pandas. A null or a NaN in `on`, which pandas refuses, meets nothing.
     * Of rows of `right` that are equal in `by` and `on` any one is taken. pandas takes the last of a frame, and frames
       of Spark have no order.

@@ -55,8 +55,8 @@ def skew_window(
     * A hot partition is cut into blocks at quantiles of its order. Every block is computed by itself and corrected by
       what the blocks before it hold. Partitions that are not hot are computed as plain Spark computes them.
     * Sums of floats, means (of whole numbers where their sum exceeds 2^53) and deviations are put together block by
-      block, so their last bits may differ, as they do in plain Spark when the rows come in another order; all else is
-      the same to the last bit.
+      block, so their last bits may differ. They do in plain Spark, too, when the rows come in another order. All else
+      is the same to the last bit.
     * Where the skew does not pay for another plan, the native plan is returned (`strategy="auto"`).
 
     Args:

@@ -169,10 +169,10 @@ class WindowDecision:
         functions = [leaf.column for leaf in self.calls]
         if len(self.inside) >= _MOST_INSIDE:
             return f"the frame holds {len(self.inside)} cut windows, and another one would read them twice: cache() it"
-        moving = self.facts.stability(asked.by.columns, rerun=True).reason
-        moving = moving or self.facts.drawn_per_place([*asked.keys.columns, *asked.by.columns, *functions])
-        if moving is not None:
-            return f"rows may be in other blocks when a task runs again, as the order or a function {moving}"
+        differs = self.facts.stability(asked.by.columns, rerun=True).reason
+        differs = differs or self.facts.drawn_per_place([*asked.keys.columns, *asked.by.columns, *functions])
+        if differs is not None:
+            return f"rows may be in other blocks when a task runs again, as the order or a function {differs}"
         return None
 
     @cached_property

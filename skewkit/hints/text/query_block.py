@@ -14,7 +14,7 @@ _BY = ("group", "order", "sort", "distribute", "cluster")
 
 
 @dataclass(frozen=True)
-class Block:
+class QueryBlock:
     """A SELECT: its text and tokens, where it begins and ends, and the tokens of each clause, by its first word.
 
     A clause is a range of tokens, its own words included; `select` begins behind the hint.
@@ -37,7 +37,7 @@ class Block:
         return self.tokens[self.start : self.end]
 
 
-def block_at(source: str, hint: int) -> Block:
+def block_at(source: str, hint: int) -> QueryBlock:
     """Return the SELECT that a hint token stands in.
 
     >>> from skewkit.hints.text.tokens import written
@@ -64,7 +64,7 @@ def block_at(source: str, hint: int) -> Block:
     clauses = {name: range(start, end) for (name, start), end in zip(starts, ends, strict=True)}
     if len(clauses) < len(starts):
         raise NotCut("a clause stands there twice")
-    return Block(source, tokens, hint - 1, at, clauses)
+    return QueryBlock(source, tokens, hint - 1, at, clauses)
 
 
 def _ends(tokens: Tokens, at: int) -> bool:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from skewkit.hints.text.query_block import Block
+from skewkit.hints.text.query_block import QueryBlock
 from skewkit.hints.text.tokens import NotCut, Token, closing, is_word
 
 _BEFORE = ("select", "distinct", "all", ",", "(")
 _QUERIES = ("select", "with", "from", "values")
 
 
-def stars_of(block: Block) -> tuple[Token, ...]:
+def stars_of(block: QueryBlock) -> tuple[Token, ...]:
     """Return the stars that stand for all columns of the FROM, alone and inside calls, but for those of sub-queries.
 
     Raises:
@@ -37,7 +37,7 @@ def stars_of(block: Block) -> tuple[Token, ...]:
     return tuple(found)
 
 
-def _is_of_all(block: Block, at: int) -> bool:
+def _is_of_all(block: QueryBlock, at: int) -> bool:
     before = block.tokens[at - 1]
     counted = is_word(block.tokens, at - 2, "count", "(") and is_word(block.tokens, at + 1, ")")
     return not counted and (before.kind == "hint" or (before.kind != "quoted" and before.name in _BEFORE))

@@ -28,10 +28,10 @@ Plan = TypeVar("Plan", bound="Planned")
 class Planned(Partitioner):
     """Heavy keys have a place of their own, all other keys go with their hash bucket.
 
-    With `fit` the plan comes from known frequencies and stays. Without, the instance begins with all buckets
-    dealt out evenly, counts what it sees (SpaceSaving for heavy keys, a weight per bucket) and plans once the
-    number of messages has reached `_due`; a subclass says when that is. Sources of one stream (`share_workers`)
-    count each for itself, and reach it together: one plan is made of what all have seen, and all follow it.
+    With `fit` the plan comes from known frequencies and stays. Without, the instance begins with all buckets dealt out
+    evenly, counts what it sees (SpaceSaving for heavy keys, a weight per bucket) and plans once the number of messages
+    has reached `_due`. A subclass says when that is. Sources of one stream (`share_workers`) count each for itself, and
+    reach it together: one plan is made of what all have seen, and all follow it.
 
     Counting goes block by block: the messages up to the next multiple of 16,384, or up to the next plan, are
     added up by key and enter the sketch in falling order of weight. So calls may be cut anywhere.

@@ -33,11 +33,11 @@ class HotKeys:
     f_top / f_k, so a hot key gets workers * f_k / f_top at least, but for rounding. So d_min is 2 here, what any
     other key gets.
 
-    With `margin=None` a frequency is what Algorithm 1 counts, as a share of all weight counted: right after a
-    decay that is little, and any new key passes theta where theta * alpha * epoch / (1 - alpha) is below 1.
-    With a margin a key is hot only on evidence: its count, without what it took over from another key and less
-    `margin` standard errors (of a Poisson count), must exceed theta of a whole window, epoch / (1 - alpha)
-    messages. What was hot by that measure at the end of an epoch stays hot during the next one.
+    With `margin=None` a frequency is what Algorithm 1 counts, as a share of all weight counted. Right after a decay
+    that is little, and any new key passes theta where theta * alpha * epoch / (1 - alpha) is below 1. With a margin a
+    key is hot only on evidence. Its count, without what it took over from another key and less `margin` standard errors
+    (of a Poisson count), must exceed theta of a whole window, epoch / (1 - alpha) messages. What was hot by that
+    measure at the end of an epoch stays hot during the next one.
 
     Args:
         workers: number of workers that can be given.

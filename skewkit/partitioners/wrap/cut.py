@@ -34,9 +34,9 @@ class Cut:
     * By the known frequencies all workers are balanced: their loads are as their capacities. Where the workers are
       alike and the frequencies are whole numbers, 1,000 per worker or more,
       they are taken as messages: all parts are whole, and no worker gets more than the mean rounded up.
-    * A message of a cut key goes to the piece that has the least of its part, sent / part (equal: to the
-      first), where half a message counts as sent at the beginning; with several sources `seat` says how much. So what
-      a worker got differs from the plan by a message or two, whatever the order.
+    * A message of a cut key goes to the piece that has the least of its part, sent / part (equal: to the first), where
+      half a message counts as sent at the beginning. With several sources `seat` says how much. So what a worker got
+      differs from the plan by a message or two, whatever the order.
 
     Args:
         hashes: (k,) distinct hashes of the keys, rising.

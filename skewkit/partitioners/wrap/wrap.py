@@ -31,9 +31,9 @@ class WrapAround(Online):
 
     * choices(key) is the number of its pieces, 1 for nearly all keys.
     * At most keys + workers - 1 pairs of a key and a worker.
-    * A stream with just these frequencies, in any order, leaves every worker within a few messages of the
-      mean, whatever the skew; with whole weights, 1,000 per worker or more, sent in messages of weight 1, below
-      the mean plus one (both with one source; each further one adds what chance sends it of the cut keys).
+    * A stream with just these frequencies, in any order, leaves every worker within a few messages of the mean,
+      whatever the skew. With whole weights, 1,000 per worker or more, sent in messages of weight 1, it is below the
+      mean plus one. Both hold with one source; each other one adds what chance sends it of the cut keys.
 
     **Not fitted**, the rule is applied to the loads as they are. A key has a list of workers, which begins with its
     hashed candidate. A message goes to the least loaded worker of the list. If that one is *full*, the least loaded of

@@ -1,6 +1,6 @@
 """What a row costs in each step of a plan: CPU seconds on one slot, as `python -m benchmarks costs` measures them.
 
-The table is a model of a few terms that a reader can hold in the head, and no fit: a cell that is wrong by less than a
+The table is a model of a few terms that a reader can hold in the head, and no fit. A cell that is wrong by less than a
 factor of two is left alone. Storage and network slower than a local disk are a factor (`spark.skewkit.storage`).
 """
 

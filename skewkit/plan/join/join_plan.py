@@ -27,11 +27,12 @@ class SideTotals:
 
     `measured` says that they are no mere names of keys, `counted` that somebody read the side, or a sample of it.
 
-    `free` rows have a null in a key that a null does not match; a join that does not keep the side leaves them out.
+    `null_keys` are those with a null in a key that a null does not match. A join that does not keep the side leaves
+    them out.
     """
 
     rows: float
-    free: float
+    null_keys: float
     measured: bool
     counted: bool
 
@@ -146,7 +147,7 @@ class JoinPlan:
                 hot += mine
         rows = self.rows.of(side)
         if self.rules.keeps(side):
-            hot += self.totals.of(side).free
+            hot += self.totals.of(side).null_keys
         keys = replace(self.keys, heavy=tuple(self.keys.heavy[i] for i in chosen))
         return Head(side, keys, hot / rows if rows else 0.0, total, len(chosen) == len(self.matrices))
 
@@ -192,7 +193,7 @@ def join_plan(
     hashes = (*lefts, *(key_hash for key_hash in rights if key_hash not in lefts))
     pairs = rules.kind.pairs
     tail = tuple(a + b for a, b in zip(expected_tail(left), _tail(right, len(left.tail)), strict=True))
-    spread = sum(each.free for side, each in totals.items() if rules.keeps(side))
+    spread = sum(each.null_keys for side, each in totals.items() if rules.keeps(side))
     sizes = {h: Pair(_rows(lefts, h), _rows(rights, h)) for h in hashes}
     works = {h: work(*rows, pairs=pairs) for h, rows in sizes.items()}
     mean = (sum(works.values()) + sum(tail) + spread) / partitions
@@ -275,11 +276,11 @@ def _matches(key: HeavyKey, safe: Sequence[bool]) -> bool:
 def _totals(profile: KeyProfile | None, listed: Mapping[int, HeavyKey], kept: bool, safe: Sequence[bool]) -> SideTotals:
     if profile is None:
         return SideTotals(float(len(listed)), 0.0, measured=False, counted=False)
-    free = 0.0
+    null_keys = 0.0
     if not all(safe):
-        free = max(0.0, profile.nulls - sum(h.estimate for h in profile.null_heavy if h.hash in listed))
-    rows, measured = profile.rows - (0.0 if kept else free), not profile.named
-    return SideTotals(rows, free if kept else 0.0, measured, measured and profile.fraction > 0)
+        null_keys = max(0.0, profile.nulls - sum(h.estimate for h in profile.null_heavy if h.hash in listed))
+    rows, measured = profile.rows - (0.0 if kept else null_keys), not profile.named
+    return SideTotals(rows, null_keys if kept else 0.0, measured, measured and profile.fraction > 0)
 
 
 def _tail(profile: KeyProfile | None, buckets: int) -> tuple[float, ...]:

@@ -59,10 +59,9 @@ class JoinRules:
     To split a hot key on one side, its rows on the other side are copied. That is exact
 
     * always, where the join does not keep the copied side: each pair of rows meets exactly once;
-    * else only where rows that met nobody are looked at again, inside the query: if their key is on the split side
-      at all, every copied row has a match somewhere, and a copy without one is dropped; if it is not, one copy of
-      the row is kept. A residual condition rules this out, because then a row may match nobody although its key is
-      there.
+    * else only where rows that met nobody are checked again, inside the query. If their key is on the split side at
+      all, every copied row has a match somewhere, and a copy without one is dropped. If it is not, one copy of the row
+      is kept. A residual condition rules this out, because then a row may match nobody although its key is there.
 
     The look-up reads the key columns of the split side a second time, so that side must give the same rows again
     (`again`).

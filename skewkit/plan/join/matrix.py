@@ -1,8 +1,8 @@
 """The 1-Bucket matrix of one hot key in a join: every pair of a left and a right row meets in exactly one cell.
 
-Okcan and Riedewald, Processing Theta-Joins using MapReduce, SIGMOD 2011 (1-Bucket-Theta). With one column it is the
-redistribution and duplication of PRPD (Xu et al., Handling Data Skew in Parallel Joins in Shared-Nothing Systems,
-SIGMOD 2008); Flow-Join (Roediger et al., ICDE 2016) broadcasts the other side's rows of such keys, and SharesSkew
+It is that of Okcan and Riedewald, Processing Theta-Joins using MapReduce, SIGMOD 2011 (1-Bucket-Theta). With one column
+it is the redistribution and duplication of PRPD (Xu et al., Handling Data Skew in Parallel Joins in Shared-Nothing
+Systems, SIGMOD 2008). Flow-Join (Roediger et al., ICDE 2016) broadcasts the other side's rows of such keys. SharesSkew
 (Afrati et al.) sizes the matrix by the rows of both sides.
 """
 
@@ -36,10 +36,10 @@ class Slice:
 class Matrix:
     """How the rows of one hot key meet.
 
-    * A row of a side is in one of the side's slices, drawn by its content, and goes to all targets of it.
+    * A row of a side is in one of the side's slices, chosen by its content, and goes to all targets of it.
     * Every left slice shares exactly one partition with every right slice: each pair of rows meets once.
     * `rows` is what the sides are expected to have, `most` what they have at the most (None: nobody measured it).
-    * `checked`: a side whose rows the join keeps is copied, so copies that met nobody are looked at again.
+    * `checked`: a side whose rows the join keeps is copied, so copies that met nobody are checked again.
     * `answered`: a semi or anti join takes the look-up for the answer and does not shuffle the right side's rows.
     """
 
@@ -56,7 +56,7 @@ class Matrix:
 
     @property
     def repeated(self) -> bool:
-        """Whether a row meets so many others that it pays to look at its key before, and not with each of them."""
+        """Whether a row meets so many others that it pays to compare its key once before, and not with each of them."""
         if self.checked or self.answered:
             return False
         return self.rows.left * self.rows.right > _REPEATED * (self.rows.left + self.rows.right)

@@ -72,9 +72,9 @@ def salt_stages(
 ) -> list[Stage]:
     """Return the stages of the salted join; `hashed` says whether its build side is small enough for a hash join.
 
-    Where the query looks up hot keys on a side that is `costly`, as it comes out of shuffles, all of these, so many
-    times the work of one join or group-by, are done once more. The rows of a hot key on a `pre_partitioned` side are
-    in one task before they can be spread.
+    A side is `costly` if it comes out of shuffles, which are so many times the work of one join or group-by. Where the
+    query looks up hot keys on it, all of these are done once more. The rows of a hot key on a `pre_partitioned` side
+    are in one task before they can be spread.
     """
     copied = (sum(m.rows.of(side) * m.replicas.of(side) for m in plan.matrices) for side in SIDES)
     rows = Pair(*(own + again for own, again in zip(plan.rows, copied, strict=True)))

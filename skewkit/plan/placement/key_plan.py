@@ -42,8 +42,8 @@ class KeyPlan:
     * A heavy key goes to the partitions of its `parts` only, with the shares stated there.
     * Every other key goes to partition `buckets[xxhash64(key) mod len(buckets)]`, always the same one.
     * `spread` are the partitions for rows that may go anywhere (null keys of a join), with their shares.
-    * `loads` is the weight that each partition is expected to get; partitions are numbered by falling load,
-      because Spark starts tasks in the order of their numbers and the longest should start first.
+    * `loads` is the weight that each partition is expected to get. Partitions are numbered by falling load, because
+      Spark starts tasks in the order of their numbers and the longest should start first.
     """
 
     scheme: str

@@ -78,7 +78,7 @@ def wrap(load: KeyLoad, partitions: int, epsilon: float, capacities: Floats | No
     """skewkit's own: small heavy keys whole, then the tail, then the large ones poured into the room that is left.
 
     * A key of at most half a mean load stays whole where the others can still be levelled around it.
-    * Level (up to one tail bucket) wherever no key that may not be cut is larger than the mean.
+    * Balanced (up to one tail bucket) wherever no key that may not be cut is larger than the mean.
     * At most len(heavy) + n - 1 pieces.
     * With capacities (mean 1) loads are balanced by capacity.
     """

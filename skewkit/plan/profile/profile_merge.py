@@ -15,8 +15,8 @@ def merge_heavy(
 ) -> tuple[HeavyKey, ...]:
     """Add up the keys that both list; a key that one side does not list may weigh up to that side's `unlisted`.
 
-    Keys are the same by hash and values, as Spark's hash passes over nulls; by the hash alone where the values of one
-    are not known and no other key has it.
+    Keys are the same by hash and values, as Spark's hash passes over nulls. They are the same by the hash alone where
+    the values of one are not known and no other key has it.
     """
     known, often = {_identity(h): h for h in theirs}, Counter(h.hash for h in theirs)
     lone = {h.hash: h for h in theirs if often[h.hash] == 1}

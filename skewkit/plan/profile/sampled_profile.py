@@ -60,8 +60,8 @@ def sampled_profile(
 
     * Each row of the frame is in the sample with the same probability, `rows.fraction`, and the bounds hold at 4.5
       standard errors.
-    * Of a sample of files the bounds also hold for what differs from file to file: an estimate's standard error is
-      that of the sum of k of K files, sqrt(k s^2 (1 - k/K)), s^2 the variance of a key's rows per file taken.
+    * Of a sample of files the bounds also hold for what differs from file to file. An estimate's standard error is that
+      of the sum of k of K files, sqrt(k s^2 (1 - k/K)), with s^2 the variance of a key's rows per file taken.
     * A row that matches nothing counts among the nulls.
     * With `finer`, keys of so many times smaller shares are listed, if the sample has 20 rows of them.
 

@@ -58,7 +58,7 @@ class Frame:
         """Return why blocks cannot be corrected under this frame, or None.
 
         An infinite bound takes in all blocks on its side. That fits if the frame holds the current row, or reaches to
-        the very next one: then what it holds of the row's own block ends, or begins, where other blocks do.
+        the very next one. Then what it holds of the row's own block ends, or begins, where other blocks do.
 
         >>> Frame("rows", None, -1).cannot_split(), Frame("rows", 2, None).cannot_split()
         (None, 'the frame rows between 2 following and unbounded following ends in the midst of another block')

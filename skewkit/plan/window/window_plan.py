@@ -135,7 +135,7 @@ def thinned(plan: WindowPlan, step: int) -> WindowPlan:
 def shifted(plan: WindowPlan, by: int) -> WindowPlan:
     """Return the plan with its cuts moved `by` in the direction of the order, as doubles, and a little farther.
 
-    A row is at or after a moved cut if the row `by` before it is at or after the cut; the margin is larger than what
+    A row is at or after a moved cut if the row `by` before it is at or after the cut. The margin is larger than what
     rounding can do, here or in Spark's own comparison of a range frame.
     """
     order = plan.orders[0]

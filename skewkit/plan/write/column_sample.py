@@ -1,9 +1,9 @@
 """How many bytes a column takes in a Parquet file of so many rows, from a sample of its values.
 
-Sizes of a file do not follow from a sample by the rule of three, because of dictionaries: a dictionary is stored once
-per column and file, and Spark's writer gives it up where it grows beyond 1 MiB or saves nothing on the first page
-(Apache Parquet format, "Encodings", PLAIN_DICTIONARY; parquet-java's DictionaryValuesWriter). So the sample is encoded
-both ways, and a file of more rows is extrapolated by how the number of distinct values grows (Heaps' law).
+Sizes of a file do not follow from a sample by the rule of three, because of dictionaries. A dictionary is stored once
+per column and file. Spark's writer gives it up where it grows beyond 1 MiB or saves nothing on the first page (Apache
+Parquet format, "Encodings", PLAIN_DICTIONARY; parquet-java's DictionaryValuesWriter). So the sample is encoded both
+ways, and a file of more rows is extrapolated by how the number of distinct values grows (Heaps' law).
 """
 
 from __future__ import annotations

@@ -114,7 +114,7 @@ def plan_files(
     """Plan the files of a write: large partition values in several files, small ones packed into tasks by LPT.
 
     * A value has `files_for(bytes, target)` files, whatever the number of tasks that its rows come from.
-    * A task has at most about `target` bytes, where opening a file counts as 1 MiB of them (`OPENING`); so the number
+    * A task has at most about `target` bytes, where opening a file counts as 1 MiB of them (`OPENING`). So the number
       of files that a task writes one after another is bounded, too.
     * There are at least as many tasks as `slots`, as far as there are files, so that small writes run side by side.
 

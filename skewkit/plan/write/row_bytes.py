@@ -17,7 +17,7 @@ _STEPS = 4
 
 
 @dataclass(frozen=True)
-class SampledRows:
+class EncodedSample:
     """A sample of a frame's rows, encoded; `lengths` are its mean bytes per row of the columns of varying length.
 
     `varying[j]` is the position of the column that `lengths[j]` and the values' own lengths are of.
@@ -54,7 +54,7 @@ class SampledRows:
         return sum(c.bytes_in(rows) * factors[at] for at, c in enumerate(sample)) / max(1.0, rows)
 
 
-def sampled_rows(table: Any, varying: Sequence[int], lengths: Sequence[float], codec: str) -> SampledRows:
+def sampled_rows(table: Any, varying: Sequence[int], lengths: Sequence[float], codec: str) -> EncodedSample:
     """Encode an Arrow table of sampled rows, whole and every second, fourth ... row of it, for small files.
 
     >>> import pyarrow as pa
@@ -69,11 +69,11 @@ def sampled_rows(table: Any, varying: Sequence[int], lengths: Sequence[float], c
         samples.append(tuple(column_samples(part, codec)))
         step *= 4
         if table.num_rows // step < 64:
-            return SampledRows(tuple(samples), tuple(varying), tuple(lengths))
+            return EncodedSample(tuple(samples), tuple(varying), tuple(lengths))
 
 
 def value_bytes(
-    sample: SampledRows, rows: npt.NDArray[Any], lengths: npt.NDArray[np.float64], target: float
+    sample: EncodedSample, rows: npt.NDArray[Any], lengths: npt.NDArray[np.float64], target: float
 ) -> npt.NDArray[np.float64]:
     """Return the bytes (values,) of every partition value; `lengths` (values, varying) are sums over its rows."""
     known: dict[tuple[float, ...], float] = {}

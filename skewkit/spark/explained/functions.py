@@ -1,7 +1,7 @@
 """How stable the functions of Spark SQL are, by the names that they have in SQL and in plans: an allow-list.
 
 A test compares this with the functions that a session has. A function that is not here is UNKNOWN: one of a user,
-of Hive, in Python, or of a version of Spark that nobody has looked at.
+of Hive, in Python, or of a version of Spark that nobody has checked.
 """
 
 from __future__ import annotations

@@ -18,8 +18,8 @@ def guess_rows(logical: PlanNode, *, counted: bool = True) -> int | None:
 
     Without `counted`, their bytes count even where a source says its rows.
 
-    Files are compressed and sources are filtered later, so this is a guess within a factor of ten or so; it errs
-    on the low side, which makes a sample larger. Joins are not multiplied out: their sources are added up.
+    Files are compressed and sources are filtered later, so this is a guess within a factor of ten or so. It errs on the
+    low side, which makes a sample larger. Joins are not multiplied out: their sources are added up.
 
     >>> from skewkit.spark.explained.plan_tree import Statistics
     >>> guess_rows(PlanNode("Range", "(0, 1000, step=1)", Statistics(7987.0, 1000.0)))

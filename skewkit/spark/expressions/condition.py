@@ -1,7 +1,7 @@
 """A join condition, cut at its ANDs and equalities: what Spark's optimizer makes an equi-join of is read as one.
 
-Leading constants are dropped, what all sides of an OR ask stands before it, and `a IS NOT DISTINCT FROM b`,
-`equal_null(a, b)`, `NOT (a <> b)` and `a = b OR (a IS NULL AND b IS NULL)` are equalities.
+Leading constants are dropped. What all sides of an OR ask stands before it. Equalities are also
+`a IS NOT DISTINCT FROM b`, `equal_null(a, b)`, `NOT (a <> b)` and `a = b OR (a IS NULL AND b IS NULL)`.
 """
 
 from __future__ import annotations

@@ -74,9 +74,9 @@ class Keys:
     def pin(self) -> Keys:
         """Return the keys such that a query fails where they have other types than now.
 
-        A frame on Connect is resolved when it runs: by then a view that it reads may have been replaced, and an int
-        has another hash than an equal long, so that rows would not meet. Where the types are the same the optimizer
-        takes the question away.
+        A frame on Connect is resolved when it runs. By then a view that it reads may have been replaced. An int has
+        another hash than an equal long, so rows would not meet. Where the types are the same the optimizer takes the
+        question away.
         """
         columns = (_pinned(c, t) for c, t in zip(self.columns, self.types, strict=True))
         return replace(self, columns=tuple(columns), pinned=True)

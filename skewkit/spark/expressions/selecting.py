@@ -1,7 +1,7 @@
 """More columns and fewer, by selects alone.
 
 Not by `drop`, `withColumn` and their kind: a Connect server resolves such a frame at once and keeps what it found for a
-while, so that a query may have the rows of a view as it was then. A select is resolved whenever it runs.
+while. So a query may have the rows of a view as it was then. A select is resolved whenever it runs.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from itertools import groupby, pairwise
 
 from skewkit.spark.expressions.keys import quoted
-from skewkit.spark.expressions.sql_text import NotUnderstood, Token, Tokens, closing, deeper, text_of, tokens_of
+from skewkit.spark.expressions.sql_text import NotUnderstood, SqlToken, SqlTokens, closing, deeper, text_of, tokens_of
 
 _COMPARES = frozenset(("=", "<", ">", "!", "=>"))
 _EQUAL = {"=": "=", "==": "=", "<=>": "<=>"}
@@ -63,10 +63,10 @@ def equality_of(source: str) -> tuple[str, str, str] | None:
     return None if found is None else (text_of(source, found[0]), text_of(source, found[1]), found[2])
 
 
-_Equality = tuple[Tokens, Tokens, str]
+_Equality = tuple[SqlTokens, SqlTokens, str]
 
 
-def _equality(source: str, tokens: Tokens) -> _Equality | None:
+def _equality(source: str, tokens: SqlTokens) -> _Equality | None:
     """Return both sides of an equality and its sign."""
     null_safe = _called(tokens, "equal_null")
     if null_safe is not None and len(null_safe) == 2:
@@ -79,7 +79,7 @@ def _equality(source: str, tokens: Tokens) -> _Equality | None:
     return _compared(tokens, _EQUAL) or _not_distinct(tokens) or _in_one(tokens)
 
 
-def _compared(tokens: Tokens, signs: Mapping[str, str]) -> _Equality | None:
+def _compared(tokens: SqlTokens, signs: Mapping[str, str]) -> _Equality | None:
     """Return both sides of a comparison by one of these signs."""
     flat = _flat(tokens)
     if any(_PREDICATE.fullmatch(token.word) for token in flat):
@@ -91,7 +91,7 @@ def _compared(tokens: Tokens, signs: Mapping[str, str]) -> _Equality | None:
     return tokens[: at[0]], tokens[at[-1] + 1 :], signs[sign]
 
 
-def _not_distinct(tokens: Tokens) -> _Equality | None:
+def _not_distinct(tokens: SqlTokens) -> _Equality | None:
     """Return both sides of `a IS NOT DISTINCT FROM b`."""
     flat = _flat(tokens)
     words = [token.word for token in flat if _PREDICATE.fullmatch(token.word) or token.word in _COMPARES]
@@ -101,7 +101,7 @@ def _not_distinct(tokens: Tokens) -> _Equality | None:
     return tokens[:at], tokens[at + 4 :], "<=>"
 
 
-def _in_one(tokens: Tokens) -> _Equality | None:
+def _in_one(tokens: SqlTokens) -> _Equality | None:
     """Return both sides of `a IN (b)`."""
     flat = _flat(tokens)
     words = [token.word for token in flat if _PREDICATE.fullmatch(token.word) or token.word in _COMPARES]
@@ -113,7 +113,7 @@ def _in_one(tokens: Tokens) -> _Equality | None:
     return (tokens[:at], listed, "=") if one else None
 
 
-def _or_both_null(source: str, one: Tokens, other: Tokens) -> _Equality | None:
+def _or_both_null(source: str, one: SqlTokens, other: SqlTokens) -> _Equality | None:
     """Return both sides of `a = b OR (a IS NULL AND b IS NULL)`, in any order: null equals null."""
     for equal, nulls in ((one, other), (other, one)):
         found = _compared(_bare(equal), _EQUAL)
@@ -126,7 +126,7 @@ def _or_both_null(source: str, one: Tokens, other: Tokens) -> _Equality | None:
     return None
 
 
-def _tested_for_null(tokens: Tokens) -> Tokens | None:
+def _tested_for_null(tokens: SqlTokens) -> SqlTokens | None:
     called = _called(tokens, "isnull")
     if called is not None and len(called) == 1:
         return called[0]
@@ -136,14 +136,14 @@ def _tested_for_null(tokens: Tokens) -> Tokens | None:
     return tested
 
 
-def _called(tokens: Tokens, name: str) -> list[Tokens] | None:
+def _called(tokens: SqlTokens, name: str) -> list[SqlTokens] | None:
     """Return the arguments, if the tokens are a call of this function."""
     if len(tokens) < 4 or tokens[0].word != name or tokens[1].word != "(" or closing(tokens, 1) != len(tokens) - 1:
         return None
     return _parts(tokens[2:-1], ",")
 
 
-def _is_true(source: str, tokens: Tokens) -> bool:
+def _is_true(source: str, tokens: SqlTokens) -> bool:
     """Return whether a part is `true`, or compares a number or text with itself."""
     found = _compared(tokens, _EQUAL)
     if found is None:
@@ -157,7 +157,7 @@ def _is_true(source: str, tokens: Tokens) -> bool:
     )
 
 
-def _factored(source: str, tokens: Tokens) -> list[Tokens]:
+def _factored(source: str, tokens: SqlTokens) -> list[SqlTokens]:
     """Return the parts that all sides of an OR have, and the OR itself, unless a side has no other part."""
     sides = [_conjuncts(side) for side in _parts(_bare(tokens), "or")]
     if len(sides) < 2:
@@ -168,13 +168,13 @@ def _factored(source: str, tokens: Tokens) -> list[Tokens]:
     return common if common and alone else [*common, tokens]
 
 
-def _key(source: str, tokens: Tokens) -> tuple[str, ...]:
+def _key(source: str, tokens: SqlTokens) -> tuple[str, ...]:
     """Return what is the same for two texts that say the same: words in lower case, but texts as they are."""
     bare = _bare(tokens)
     return tuple(source[each.start : each.end] if each.kind == "text" else each.word for each in bare)
 
 
-def _words(tokens: Tokens) -> list[str]:
+def _words(tokens: SqlTokens) -> list[str]:
     return [token.word for token in tokens]
 
 
@@ -214,7 +214,7 @@ def names_in(source: str) -> list[str] | None:
     return found
 
 
-def _no_names(tokens: Tokens) -> set[Token]:
+def _no_names(tokens: SqlTokens) -> set[SqlToken]:
     """Return words that are no columns: AS, those behind an operand, and CASE and END where they pair up."""
     found = {token for token in tokens if token.word == "as"}
     for before, token in pairwise(tokens):
@@ -227,7 +227,7 @@ def _no_names(tokens: Tokens) -> set[Token]:
     return found.union(cases, ends) if len(cases) == len(ends) == len(whens) else found
 
 
-def _is_name(tokens: Tokens, at: int) -> bool:
+def _is_name(tokens: SqlTokens, at: int) -> bool:
     """Return whether a token may be a name, or a part of one."""
     if at >= len(tokens):
         return False
@@ -237,12 +237,12 @@ def _is_name(tokens: Tokens, at: int) -> bool:
     )
 
 
-def _name(source: str, token: Token) -> str:
+def _name(source: str, token: SqlToken) -> str:
     text = source[token.start : token.end]
     return quoted(text[1:-1]) if text.startswith('"') else text
 
 
-def _readable(source: str) -> Tokens:
+def _readable(source: str) -> SqlTokens:
     tokens = tokens_of(source)
     outside = list(source)
     for token in tokens:
@@ -253,7 +253,7 @@ def _readable(source: str) -> Tokens:
     return tokens
 
 
-def _conjuncts(tokens: Tokens) -> list[Tokens]:
+def _conjuncts(tokens: SqlTokens) -> list[SqlTokens]:
     tokens = _bare(tokens)
     flat = _flat(tokens)
     if any(token.word == "or" for token in flat):
@@ -270,23 +270,23 @@ def _conjuncts(tokens: Tokens) -> list[Tokens]:
     return [conjunct for part in _cut(tokens, cuts) for conjunct in _conjuncts(part)]
 
 
-def _parts(tokens: Tokens, word: str) -> list[Tokens]:
+def _parts(tokens: SqlTokens, word: str) -> list[SqlTokens]:
     """Return what is between these words outside of brackets; commas and OR bind least."""
     return _cut(tokens, [token for token in _flat(tokens) if token.word == word])
 
 
-def _cut(tokens: Tokens, cuts: Sequence[Token]) -> list[Tokens]:
+def _cut(tokens: SqlTokens, cuts: Sequence[SqlToken]) -> list[SqlTokens]:
     return [list(part) for is_cut, part in groupby(tokens, lambda token: token in cuts) if not is_cut]
 
 
-def _bare(tokens: Tokens) -> Tokens:
+def _bare(tokens: SqlTokens) -> SqlTokens:
     """Return the tokens without the brackets around all of them."""
     while len(tokens) > 2 and tokens[0].word == "(" and closing(tokens, 0) == len(tokens) - 1:
         tokens = tokens[1:-1]
     return tokens
 
 
-def _flat(tokens: Tokens) -> list[Token]:
+def _flat(tokens: SqlTokens) -> list[SqlToken]:
     """Return the tokens outside of brackets and of CASE ... END; names behind a dot are left out."""
     depth, found = 0, []
     for i, token in enumerate(tokens):

@@ -1,9 +1,9 @@
 """Aggregate calls in a SQL expression, found by its tokens; what is not plainly understood is left to Spark.
 
 Parts of a text are handed back to Spark as they were written. A parser that writes them anew was tried over the 773
-texts of the suite: sqlglot 30 reads all that are whole, and writes 61 of 100 as they were, most others as good as that.
+texts of the suite. sqlglot 30 reads all that are whole, and writes 61 of 100 as they were, most others as good as that.
 But `percentile_cont(0.3) WITHIN GROUP (ORDER BY v)` comes back as `PERCENTILE_APPROX(v, 0.3)`, `parse_json('1')` as
-`'1'`, a `TIME` as a timestamp, and its trees do not say where in the text a part stands.
+`'1'`, a `TIME` as a timestamp. Its trees do not say where in the text a part stands.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class SqlReading:
 
 
 @dataclass(frozen=True)
-class Token:
+class SqlToken:
     """A word, number, text, name in backticks or sign of a SQL text, in lower case, and where it stands."""
 
     kind: str
@@ -78,7 +78,7 @@ class Token:
     end: int
 
 
-Tokens = Sequence[Token]
+SqlTokens = Sequence[SqlToken]
 
 
 def read_sql(source: str, known: Container[str]) -> SqlReading:
@@ -119,22 +119,22 @@ def read_sql(source: str, known: Container[str]) -> SqlReading:
     return SqlReading(tuple(calls), finish)
 
 
-def tokens_of(source: str) -> list[Token]:
+def tokens_of(source: str) -> list[SqlToken]:
     """Return the tokens of a SQL text, without spaces and comments.
 
     >>> [token.word for token in tokens_of("A.k = 'X' -- why")]
     ['a', '.', 'k', '=', "'x'"]
     """
     found = [m for m in _TOKEN.finditer(source) if m.lastgroup != "space"]
-    return [Token(m.lastgroup or "", m.group().lower(), m.start(), m.end()) for m in found]
+    return [SqlToken(m.lastgroup or "", m.group().lower(), m.start(), m.end()) for m in found]
 
 
-def _is(tokens: Tokens, at: int, *words: str) -> bool:
+def _is(tokens: SqlTokens, at: int, *words: str) -> bool:
     """Return whether these words begin at a token."""
     return [token.word for token in tokens[at : at + len(words)]] == list(words)
 
 
-def _check_outside(tokens: Tokens, at: int) -> None:
+def _check_outside(tokens: SqlTokens, at: int) -> None:
     """Refuse a token outside of aggregates that may be the name of a column, or makes another kind of expression."""
     token = tokens[at]
     if token.word in _NOT_HERE or (token.word == "*" and at == 0):
@@ -146,7 +146,7 @@ def _check_outside(tokens: Tokens, at: int) -> None:
         raise NotUnderstood(f"{token.word} is read outside of an aggregate")
 
 
-def _call(source: str, tokens: Tokens, at: int) -> tuple[SqlCall, int]:
+def _call(source: str, tokens: SqlTokens, at: int) -> tuple[SqlCall, int]:
     """Return the call whose name is at `at`, and the token that follows it."""
     name, end = tokens[at].word, closing(tokens, at + 1)
     inside = tokens[at + 2 : end]
@@ -175,14 +175,14 @@ def _call(source: str, tokens: Tokens, at: int) -> tuple[SqlCall, int]:
     return SqlCall(name, arguments, fixed, distinct, tuple(order), condition), at
 
 
-def _check_quotes(tokens: Tokens) -> None:
+def _check_quotes(tokens: SqlTokens) -> None:
     """Refuse a text in double quotes, which is the name of a column where the session says so."""
     doubtful = next((token.word for token in tokens if token.word.startswith('"')), None)
     if doubtful is not None:
         raise NotUnderstood(f"{doubtful} may be a name; write texts in single quotes")
 
 
-def closing(tokens: Tokens, at: int) -> int:
+def closing(tokens: SqlTokens, at: int) -> int:
     """Return where the bracket that opens at `at` is closed."""
     depth = 0
     for i in range(at, len(tokens)):
@@ -192,14 +192,14 @@ def closing(tokens: Tokens, at: int) -> int:
     raise NotUnderstood("a bracket in a SQL expression is not closed")
 
 
-def deeper(token: Token) -> int:
+def deeper(token: SqlToken) -> int:
     """Return 1 for a bracket that opens, -1 for one that closes, else 0."""
     return (token.word in ("(", "[")) - (token.word in (")", "]"))
 
 
-def _items(tokens: Tokens) -> list[Tokens]:
+def _items(tokens: SqlTokens) -> list[SqlTokens]:
     """Return the items of a list, cut at the commas outside of brackets."""
-    items: list[list[Token]] = [[]]
+    items: list[list[SqlToken]] = [[]]
     depth = 0
     for token in tokens:
         depth += deeper(token)
@@ -210,10 +210,10 @@ def _items(tokens: Tokens) -> list[Tokens]:
     return [item for item in items if item]
 
 
-def _sorted(source: str, item: Tokens) -> tuple[str, str]:
+def _sorted(source: str, item: SqlTokens) -> tuple[str, str]:
     """Return an item of ORDER BY as its expression and how it is sorted.
 
-    >>> _sorted("a desc", [Token("word", "a", 0, 1), Token("word", "desc", 2, 6)])
+    >>> _sorted("a desc", [SqlToken("word", "a", 0, 1), SqlToken("word", "desc", 2, 6)])
     ('a', 'desc')
     """
     end = len(item)
@@ -222,7 +222,7 @@ def _sorted(source: str, item: Tokens) -> tuple[str, str]:
     return text_of(source, item[:end]), text_of(source, item[end:])
 
 
-def _is_constant(tokens: Tokens) -> bool:
+def _is_constant(tokens: SqlTokens) -> bool:
     """Return whether an argument reads no column.
 
     >>> _is_constant(tokens_of("date '2020-01-01'")), _is_constant(tokens_of("date"))
@@ -231,13 +231,13 @@ def _is_constant(tokens: Tokens) -> bool:
     return not any(_may_be_a_column(tokens, at) for at in range(len(tokens)))
 
 
-def _may_be_a_column(tokens: Tokens, at: int) -> bool:
+def _may_be_a_column(tokens: SqlTokens, at: int) -> bool:
     token = tokens[at]
     if token.kind != "word" or token.word in _LITERALS or _is(tokens, at + 1, "("):
         return token.kind == "quoted"
     return not (token.word in _TYPED and at + 1 < len(tokens) and tokens[at + 1].kind == "text")
 
 
-def text_of(source: str, tokens: Tokens) -> str:
+def text_of(source: str, tokens: SqlTokens) -> str:
     """Return the text from the first token to the last."""
     return source[tokens[0].start : tokens[-1].end] if tokens else ""

@@ -20,7 +20,7 @@ PREFIX = "skew_"
 
 
 @dataclass(frozen=True, eq=False)
-class Part:
+class PlannedAggregate:
     """One aggregate call of many: its split, and the names of its result and of the columns that it reads."""
 
     call: AggregateCall
@@ -187,10 +187,10 @@ class AggregatePlan:
         return self.sets[self.salt] if self.sets else ()
 
     @property
-    def parts(self) -> list[Part]:
+    def parts(self) -> list[PlannedAggregate]:
         """One part per call."""
         return [
-            Part(call, split, f"{PREFIX}r{i}", reads)
+            PlannedAggregate(call, split, f"{PREFIX}r{i}", reads)
             for i, (call, split, reads) in enumerate(zip(self.calls, self.splits, self.inputs.names, strict=True))
         ]
 

@@ -20,7 +20,7 @@ from skewkit.spark.expressions.columns import IN_PANDAS
 from skewkit.spark.expressions.keys import Keys
 from skewkit.spark.expressions.not_null import has_fewer_nulls, never_null, no_null_within
 from skewkit.spark.expressions.selecting import without
-from skewkit.spark.group.aggregate_plan import PREFIX, AggregatePlan, Part, input_name
+from skewkit.spark.group.aggregate_plan import PREFIX, AggregatePlan, PlannedAggregate, input_name
 from skewkit.spark.group.grouped_exchange import Placed, placed
 from skewkit.spark.group.merged_udfs import of_the_group
 from skewkit.spark.group.null_flags import changed_by_nulls, with_null_flags
@@ -103,14 +103,14 @@ def _hot(
     at: Placed,
     plan: KeyPlan,
     keys: Sequence[str],
-    parts: Sequence[Part],
+    parts: Sequence[PlannedAggregate],
     asked: AggregatePlan,
     flagged: Sequence[str],
 ) -> list[DataFrame]:
     """Return the frames of partial results of the hot keys, one per way to cut their rows."""
     salted_by = asked.salted_by
     frames: list[DataFrame] = []
-    apart: dict[tuple[str, ...], list[Part]] = {}
+    apart: dict[tuple[str, ...], list[PlannedAggregate]] = {}
     for part in parts:
         if part.split.by_value and (part.reads != salted_by or part.split.counted):
             apart.setdefault((*part.reads, str(part.split.counted), str(part.split.each)), []).append(part)
@@ -139,7 +139,7 @@ def _flagged(narrow: DataFrame, asked: AggregatePlan) -> tuple[str, ...]:
     return tuple(name for i in changed_by_nulls(narrow, ()) if (name := narrow.columns[i]) in inputs)
 
 
-def _partials(part: Part, answers: Sequence[str], flagged: Sequence[str]) -> list[Column]:
+def _partials(part: PlannedAggregate, answers: Sequence[str], flagged: Sequence[str]) -> list[Column]:
     """Return the partials of a call; those of a UDF are told which of its columns have nulls in the group."""
     given = part.call.given(part.reads)
     if part.call.udf is None or not flagged:
@@ -152,15 +152,15 @@ def _piece(at: Placed, most_rows: int) -> Column:
     """Return the number of the piece that a row is in: `most_rows` rows of a partition after one another.
 
     Rows are counted where they arrive, and nothing is shuffled between there and the partials (Spark's
-    `requireAllClusterKeysForDistribution`, which would, is off by default), so that a task that runs again gives
-    whole partials again, of pieces cut elsewhere.
+    `requireAllClusterKeysForDistribution`, which would, is off by default). So a task that runs again gives whole
+    partials again, of pieces cut elsewhere.
     """
     number = F.monotonically_increasing_id().bitwiseAND(F.lit(_ROW_BITS))
     return F.floor(number / most_rows).alias(at.names("piece"))
 
 
 def _by_value(
-    at: Placed, plan: KeyPlan, keys: Sequence[str], group: Sequence[Part], salted_by: tuple[str, ...]
+    at: Placed, plan: KeyPlan, keys: Sequence[str], group: Sequence[PlannedAggregate], salted_by: tuple[str, ...]
 ) -> DataFrame:
     """Return the partials of calls that read the same values, on sub-groups in which equal values meet."""
     first, hot = group[0], at.hot()

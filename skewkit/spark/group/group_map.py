@@ -18,9 +18,9 @@ from skewkit.spark.group.grouped_exchange import Placed, placed
 from skewkit.spark.group.null_flags import changed_by_nulls, extension_ints, with_null_flags
 from skewkit.spark.group.sending import on_batches
 from skewkit.spark.group.worker.chunks import Chunking, KnownColumn, on_chunks
-from skewkit.spark.group.worker.functions import GroupFunction, on_whole_cogroups, on_whole_groups
 from skewkit.spark.group.worker.merging import Merging, on_parts
 from skewkit.spark.group.worker.results import Declared, checked
+from skewkit.spark.group.worker.whole_groups import GroupFunction, on_whole_cogroups, on_whole_groups
 from skewkit.spark.routing.route import element_or_null, with_heavy_index, with_partition
 from skewkit.spark.session.compat import place
 from skewkit.spark.window.blocks import kept_whole
@@ -95,8 +95,8 @@ def apply_in_parts_where_read(
 ) -> DataFrame:
     """Return what `apply_in_parts` returns, from a frame that may be computed twice.
 
-    The cold keys are computed as plain Spark does it. The hot rows go to the partitions of the plan by `row_hash`,
-    or, if there is none, are computed in the very tasks that read them, and only partial results are shuffled.
+    The cold keys are computed as plain Spark does it. The hot rows go to the partitions of the plan by `row_hash`. If
+    there is none, they are computed in the very tasks that read them, and only partial results are shuffled.
     """
     names, width, over, flagged = Names(df), len(df.columns), task, _flagged(df, keys, task)
     known = {} if task.declared.arrow else _known_texts(df, keys, plan)
@@ -165,7 +165,7 @@ def _with_index_by_value(df: DataFrame, known: Mapping[str, Sequence[str]], name
 def _known_texts(df: DataFrame, keys: Keys, plan: KeyPlan) -> dict[str, list[str]]:
     """Return the columns of the key that need not be sent to Python, with their texts by heavy index.
 
-    Those are columns of texts, which are dear to send, as they are in the frame, where the plan has all values and no
+    Those are columns of texts, which are dear to send, as they are in the frame. The plan must have all values and no
     null, beside which two keys may have one hash.
     """
     nulls = any(value is None for heavy in plan.heavy for value in heavy.key)

@@ -278,7 +278,7 @@ def split_of(call: AggregateCall, types: list[DataType]) -> Split:
 
 
 def _adds_plain_numbers(call: AggregateCall, types: Sequence[str]) -> bool:
-    """Return whether a call adds up whole numbers or floats; a constant has no type here and is looked at."""
+    """Return whether a call adds up whole numbers or floats; a constant has no type here, its value tells."""
     if types:
         return types[0] in _PLAIN_NUMBERS
     literal, node = read_literal(call.arguments[0]), node_of(call.arguments[0])

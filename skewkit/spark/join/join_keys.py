@@ -114,8 +114,8 @@ def united(
 ) -> DataFrame:
     """Return the joins of parts of both frames as one.
 
-    A union has no hidden columns, so that after joins by name the key that does not show is gone. It is kept where
-    that can be: not on Connect, nor where a column is not nullable, shares its name with another one of its frame, or
+    A union has no hidden columns, so that after joins by name the key that does not show is gone. It is kept where that
+    can be. It cannot on Connect, nor where a column is not nullable, shares its name with another one of its frame, or
     is in both frames, as in a join of a frame with itself.
     """
     plain = reduce(DataFrame.unionAll, (a.join(b, keys.on, how) for a, b in parts))  # type: ignore[arg-type]

@@ -32,9 +32,9 @@ from skewkit.spark.session.jobs import described
 def salted(facts: Pair[PlanFacts], keys: JoinKeys, plan: JoinPlan, *, shuffle_hash: bool) -> DataFrame:
     """Return the join with the rows of hot keys spread over the partitions of the plan.
 
-    Both sides are placed by one int, `packed = partition + n * tag` (bits of the hash), and joined on it, so that Spark
-    sorts or hashes a single int and adds no exchange. The keys themselves are compared as a residual condition,
-    written so that Spark does not take it for a second join key: equal tags cost a comparison only.
+    Both sides are placed by one int, `packed = partition + n * tag` (bits of the hash), and joined on it. So Spark
+    sorts or hashes a single int and adds no exchange. The keys themselves are compared as a residual condition, written
+    so that Spark does not take it for a second join key: equal tags cost a comparison only.
 
     The packed key is negative for rows of a hot key whose copies could come out although they met nobody;
     `_without_copies` drops these behind the join.
@@ -120,7 +120,7 @@ class _Rows:
     frame: DataFrame
     keys: Keys
     other: tuple[DataFrame, Keys]
-    seen: PlanFacts
+    facts: PlanFacts
     own: tuple[str, ...]
 
     def packed(self, names: Names) -> str:
@@ -133,8 +133,8 @@ def _tested(
 ) -> DataFrame:
     """Return a semi or anti join.
 
-    A key that the look-up answers needs no right row: where it is there, an anti join drops the left rows, and a
-    semi join keeps them by a witness, one made-up right row per partition, whose packed key is negative.
+    A key that the look-up answers needs no right row. Where it is there, an anti join drops the left rows. A semi join
+    keeps them by a witness, one made-up right row per partition, whose packed key is negative.
     """
     n, answered = plan.keys.partitions, any(matrix.answered for matrix in plan.matrices)
     # The optimizer would push the join below the placing of the left rows; a filter that it must not move stops it.
@@ -142,8 +142,8 @@ def _tested(
     if answered:
         # Only the keys are needed, under names of their own, so that the witnesses can be put beside them.
         helpers = [names(f"test{i}") for i in range(len(r_rows.keys.columns))]
-        free = keys.unmatched(r_rows.keys)
-        frame = r_rows.frame if free is None else r_rows.frame.where(~free)
+        null_keys = keys.unmatched(r_rows.keys)
+        frame = r_rows.frame if null_keys is None else r_rows.frame.where(~null_keys)
         frame = frame.select(*(c.alias(h) for c, h in zip(r_rows.keys.columns, helpers, strict=True)))
         r_rows = replace(r_rows, frame=frame, keys=r_rows.keys.selected(helpers))
     r_side = _with_packed(r_rows, keys, plan, names)
@@ -171,23 +171,23 @@ def _with_packed(rows: _Rows, keys: JoinKeys, plan: JoinPlan, names: Names) -> D
     """Return one side with its packed key; rows of slices with several targets are copied."""
     n, how, side = plan.keys.partitions, plan.rules.how, rows.side
     route, lists = plan.route(side)
-    df, free = rows.frame, keys.unmatched(rows.keys)
-    if free is not None and not _stays(how, side):
-        df, free = df.where(~free), None
-    columns = heavy_index(rows.keys, plan.keys, names, free=free)
+    df, anywhere = rows.frame, keys.unmatched(rows.keys)
+    if anywhere is not None and not _stays(how, side):
+        df, anywhere = df.where(~anywhere), None
+    columns = heavy_index(rows.keys, plan.keys, names, anywhere=anywhere)
     helpers, marked, row_hash = list(columns), None, None
-    if free is not None or _is_cut(plan, side):
-        nulls = (free is not None and bool(route.spread)) or any(None in h.key for h in route.heavy)
-        row_hash = Salting.of(rows.seen, rows.own).hash(alike=nulls, frame=df)
+    if anywhere is not None or _is_cut(plan, side):
+        nulls = (anywhere is not None and bool(route.spread)) or any(None in h.key for h in route.heavy)
+        row_hash = Salting.of(rows.facts, rows.own).hash(alike=nulls, frame=df)
     if any(matrix.answered for matrix in plan.matrices):
         # A row's position is that in the frame, and not in what a look-up makes of it.
         salt = {} if row_hash is None else {names("salt"): row_hash}
-        df, free, marked = _answered(with_columns(df, {**columns, **salt}), rows, keys, plan, names, free)
+        df, anywhere, marked = _answered(with_columns(df, {**columns, **salt}), rows, keys, plan, names, anywhere)
         columns, row_hash, helpers = {}, F.col(names("salt")) if salt else None, [*helpers, *salt]
-    placing = partition_columns(route, names, row_hash, free=free)
+    placing = partition_columns(route, names, row_hash, anywhere=anywhere)
     columns, helpers = {**columns, **placing}, [*helpers, *placing]
     # Null keys of both sides have one hash, and would be compared with each other; their salts differ.
-    apart = free if how == "full" and route.spread and names("row") in placing else None
+    apart = anywhere if how == "full" and route.spread and names("row") in placing else None
     if len(lists) > n:
         df, columns = copies(with_columns(df, columns), lists, names), {}
     packed = {rows.packed(names): packed_key(plan, rows.keys, names, marked, apart)}
@@ -201,19 +201,19 @@ def _is_cut(plan: JoinPlan, side: Side) -> bool:
 
 
 def _answered(
-    df: DataFrame, rows: _Rows, keys: JoinKeys, plan: JoinPlan, names: Names, free: Column | None
+    df: DataFrame, rows: _Rows, keys: JoinKeys, plan: JoinPlan, names: Names, anywhere: Column | None
 ) -> tuple[DataFrame, Column | None, Column | None]:
-    """Return the frame without the rows that a look-up decides, which rows are free, and which meet a witness."""
+    """Return the frame without the rows that a look-up decides, which rows go anywhere, and which meet a witness."""
     answered = [matrix.answered for matrix in plan.matrices]
     wanted = listed(answered, F.col(names("heavy")))
     if rows.side == "right":
-        return df.where(~wanted), free, None
+        return df.where(~wanted), anywhere, None
     group = F.when(wanted, heavy_group(F.col(names("heavy")), plan.keys.partitions))
     df = with_presence(df, group, rows.keys, rows.other, keys, plan.keys, answered, names)
     found = F.col(names("there")).isNotNull()
     if plan.rules.how == "semi":
-        return without(df.where(~wanted | found), names("there")), free, wanted
-    return without(df.where(~found), names("there")), wanted if free is None else free | wanted, None
+        return without(df.where(~wanted | found), names("there")), anywhere, wanted
+    return without(df.where(~found), names("there")), wanted if anywhere is None else anywhere | wanted, None
 
 
 def _without_copies(joined: DataFrame, rows: _Rows, keys: JoinKeys, plan: JoinPlan, names: Names) -> DataFrame:

@@ -45,7 +45,7 @@ def equal_by_group(plan: JoinPlan, keys: Keys, packed: Column) -> Column | None:
     """Return whether rows of one packed key have the same key for certain; None where nothing is certain.
 
     Rows of a hot key that each meet many others compare their key with the plan's once, and get a group that no hash
-    gives, so that it is not compared with every row they meet: a text takes longer to compare than two rows to join.
+    gives. So it is not compared with every row they meet: a text takes longer to compare than two rows to join.
     """
     return packed >= plan.keys.partitions * _tags(plan.keys.partitions) if any(_compared_before(plan, keys)) else None
 

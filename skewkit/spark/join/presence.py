@@ -33,9 +33,9 @@ def with_presence(
     that has to be there.
     """
     frame, other_keys = other
-    helpers = [names(f"look{i}") for i in range(len(other_keys.columns))]
-    free = keys.unmatched(other_keys)
-    read = frame if free is None else frame.where(~free)
+    helpers = [names(f"other{i}") for i in range(len(other_keys.columns))]
+    null_keys = keys.unmatched(other_keys)
+    read = frame if null_keys is None else frame.where(~null_keys)
     read = read.select(*(c.alias(helper) for c, helper in zip(other_keys.columns, helpers, strict=True)))
     copied = other_keys.selected(helpers)
     found = with_heavy_index(read, copied, plan, names).where(listed(looked_up, F.col(names("heavy"))))

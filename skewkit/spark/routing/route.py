@@ -27,13 +27,13 @@ def with_heavy_index(df: DataFrame, keys: Keys, plan: KeyPlan, names: Names) -> 
     return with_columns(df, heavy_index(keys, plan, names))
 
 
-def heavy_index(keys: Keys, plan: KeyPlan, names: Names, *, free: Column | None = None) -> dict[str, Column]:
+def heavy_index(keys: Keys, plan: KeyPlan, names: Names, *, anywhere: Column | None = None) -> dict[str, Column]:
     """Return the columns `hash` (64-bit hash of the key) and `heavy` (index in the plan, or -1).
 
-    Rows for which `free` is true are of no heavy key, though Spark's hash, which passes over nulls, may be that of one.
+    Rows for which `anywhere` is true are of no heavy key. Spark's hash passes over nulls, so theirs may be that of one.
     """
     index = F.expr(_index(plan, names("hash")))
-    index = index if free is None else F.when(free, F.lit(-1)).otherwise(index)
+    index = index if anywhere is None else F.when(anywhere, F.lit(-1)).otherwise(index)
     return {names("hash"): keys.hash, names("heavy"): index}
 
 
@@ -68,20 +68,20 @@ def _long(number: int) -> str:
 
 
 def with_partition(
-    df: DataFrame, plan: KeyPlan, names: Names, row_hash: Column | None, *, free: Column | None = None
+    df: DataFrame, plan: KeyPlan, names: Names, row_hash: Column | None, *, anywhere: Column | None = None
 ) -> DataFrame:
     """Return a frame that has the columns of `heavy_index` with an int column `partition` as well."""
-    columns = partition_columns(plan, names, row_hash, free=free)
+    columns = partition_columns(plan, names, row_hash, anywhere=anywhere)
     return without(with_columns(df, columns), *(name for name in columns if name != names("partition")))
 
 
 def partition_columns(
-    plan: KeyPlan, names: Names, row_hash: Column | None, *, free: Column | None = None
+    plan: KeyPlan, names: Names, row_hash: Column | None, *, anywhere: Column | None = None
 ) -> dict[str, Column]:
     """Return an int column `partition`, after the helper columns it takes; it needs the columns of `heavy_index`.
 
     `row_hash` salts the heavy keys: the same row always goes the same way. Without one, a heavy key goes whole to
-    the first of its parts. Rows for which `free` is true may go anywhere and are spread as the plan's `spread` says.
+    the first of its parts. Rows for which `anywhere` is true are spread as the plan's `spread` says.
     """
     key_hash, heavy, row = names("hash"), names("heavy"), names("row")
     tail = _at(plan.buckets, "int", _modulo(key_hash, len(plan.buckets)))
@@ -93,8 +93,8 @@ def partition_columns(
         return {names("partition"): F.expr(f"if({heavy} >= 0, {first}, {tail})")}
     draw, span, entry = names("draw"), names("span"), names("entry")
     index = F.col(heavy)
-    if free is not None and plan.spread:
-        index = F.when(free, len(plan.heavy)).otherwise(index)
+    if anywhere is not None and plan.spread:
+        index = F.when(anywhere, len(plan.heavy)).otherwise(index)
     # Most rows are of the tail, and nobody asks for their salt.
     salted = F.when(F.col(draw) >= 0, row_hash)
     packed_span = _at([start << 32 | length for start, length in spans], "bigint", draw)

@@ -36,7 +36,7 @@ class Salting:
     cached: bool = False
 
     @classmethod
-    def of(cls, seen: PlanFacts, keys: Sequence[str]) -> Salting:
+    def of(cls, facts: PlanFacts, keys: Sequence[str]) -> Salting:
         """Choose up to eight columns beside the keys, likely distinct ones first, of as many types as there are.
 
         * Maps and variants have no hash in Spark and are left out; columns whose name is there twice as well.
@@ -44,16 +44,16 @@ class Salting:
           of CSV, JSON and XML files are parsed for whom asks, and may be malformed where nobody does.
         * Only values that come out the same when they are computed again.
         """
-        fields = seen.frame.schema.fields
+        fields = facts.frame.schema.fields
         named = Counter(field.name.lower() for field in fields)
         own = {name.lower() for name in keys}
         others = [f for f in fields if f.name.lower() not in own and named[f.name.lower()] == 1]
         usable = _likely_few_last([f for f in others if has_fixed_hash(f.dataType)])
-        parquet = seen.parquet and not named["_metadata"]
-        if not usable or seen.rows_depend_on_columns is not None:
-            return cls((), seen.positioned, parquet, seen.cached)
-        found = seen.repeatable_columns([field.name for field in usable[:_MOST_ASKED]], _MOST_HASHED)
-        return cls(tuple(found), seen.positioned, parquet, seen.cached)
+        parquet = facts.parquet and not named["_metadata"]
+        if not usable or facts.rows_depend_on_columns is not None:
+            return cls((), facts.positioned, parquet, facts.cached)
+        found = facts.repeatable_columns([field.name for field in usable[:_MOST_ASKED]], _MOST_HASHED)
+        return cls(tuple(found), facts.positioned, parquet, facts.cached)
 
     def hash(self, first: Sequence[Column] = (), *, alike: bool = False, frame: DataFrame | None = None) -> Column:
         """Return the 64-bit hash of `first` and of what the salt is made of.

@@ -35,9 +35,9 @@ from skewkit.spark.sampling.row_sample import (
     Rate,
     Thinned,
     distinct_values,
-    drawn,
     largest_shares,
     rate_for,
+    sampled,
     thinned,
 )
 from skewkit.spark.session.collecting import Collected, collect
@@ -53,7 +53,7 @@ _WHOLE = ("tinyint", "smallint", "int", "bigint")
 _BY_ARROW = (*_WHOLE, "string", "boolean", "date", "float", "double", "binary", "decimal")
 _TABLE = re.compile(r"\bFileScan \w+ (?:spark_catalog\.)?([\w.]+)\[")
 _PATH = re.compile(r"Location: \w+\(1 paths\)\[([^\s\],]+)\]")
-_COMMON = ("number", "place", "draw", "hash", "kind", "file", "size")
+_COMMON = ("number", "place", "uniform", "hash", "kind", "file", "size")
 
 
 @dataclass(frozen=True, eq=False)
@@ -186,7 +186,7 @@ class _Asked:
             columns |= {f"o{i}": as_text(c, o.type) for i, (c, o) in enumerate(orders) if i < self.cuttable}
         if named:
             columns |= {f"k{i}": c for i, c in enumerate(self._values())}
-        taken = drawn(self.files.frame, [column.alias(name) for name, column in columns.items()], self.rate)
+        taken = sampled(self.files.frame, [column.alias(name) for name, column in columns.items()], self.rate)
         own = [name for name in columns if name not in _COMMON]
         return taken.select(
             F.lit(self.number).alias("number"),
@@ -207,7 +207,7 @@ class _Asked:
         question, keys = self.question, self.question.keys
         mine = np.flatnonzero(columns["number"].numbers() == self.number)
         number = {name: columns[name].numbers()[mine] for name in _COMMON[1:]}
-        taken = thinned(number["place"], number["draw"], self.rate)
+        taken = thinned(number["place"], number["uniform"], self.rate)
         rows, hashes = taken.rows, number["hash"][taken.rows]
         files = None
         fraction = taken.fraction * self.files.thinned

@@ -48,7 +48,7 @@ def sample_files(facts: PlanFacts, wanted: float) -> FileSample:
     """Return a frame that reads a part of a table's files, those that hold the `wanted` rows at least.
 
     * Files are taken at even distances along the order of their names. A stretch of files that is skipped is at most
-      1/64 of all, so a table that is sorted by its key shows each key of some 3 % of the rows.
+      1/64 of all. So a table that is sorted by its key shows each key of some 3 % of the rows.
     * Spark leaves the other files out when it plans: the filter is on `_metadata`, which is constant in a file.
     * Where that is not possible, or does not pay, all files are read.
     """

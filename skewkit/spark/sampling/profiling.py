@@ -94,8 +94,8 @@ def _collect(query: DataFrame) -> list[Row]:
 def is_without_value(error: Exception) -> bool:
     """Return whether a query failed because of the values of keys, so that their hashes must do.
 
-    Of a key that Python cannot have, such as a date of the year 0 in an array, or that Connect cannot bring, such as an
-    array of months, or that the driver has no room for.
+    Of a key that Python cannot have, such as a date of the year 0 in an array. Of one that Connect cannot bring, such
+    as an array of months. Of one that the driver has no room for.
     """
     return isinstance(error, _NO_VALUE) or is_too_large_a_result(error)
 

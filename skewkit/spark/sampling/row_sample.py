@@ -1,4 +1,4 @@
-"""A bounded sample of rows that is drawn in one pass, however many rows there are and whatever a filter leaves."""
+"""A bounded sample of rows, taken in one pass, however many rows there are and whatever a filter leaves."""
 
 from __future__ import annotations
 
@@ -39,10 +39,10 @@ class Rate:
     least: float
     most: float
 
-    def wanted(self, place: Column, draw: Column) -> Column:
-        """Return whether a row is in the sample: by its number in its task, and by a number drawn from [0, 1)."""
-        scaled = draw * place
-        return (scaled < self.least) | ((draw < self.share) & (scaled < self.most))
+    def wanted(self, place: Column, uniform: Column) -> Column:
+        """Return whether a row is in the sample: by its number in its task, and by a uniform number in [0, 1)."""
+        scaled = uniform * place
+        return (scaled < self.least) | ((uniform < self.share) & (scaled < self.most))
 
     def lowest(self, last: Ints) -> float:
         """Return the lowest probability of tasks whose last rows have these numbers; 1 where all rows are there."""
@@ -80,15 +80,15 @@ def _tasks(facts: PlanFacts, files: FileSample) -> float:
     return max(tasks, float(default_partitions(spark))) if facts.shuffles else tasks
 
 
-def drawn(frame: DataFrame, columns: Sequence[Column], rate: Rate) -> DataFrame:
-    """Return `place` (task and number of a row), `draw` and the columns, of the rows that the rate leaves.
+def sampled(frame: DataFrame, columns: Sequence[Column], rate: Rate) -> DataFrame:
+    """Return `place` (task and number of a row), `uniform` and the columns, of the rows that the rate leaves.
 
-    A row's draw follows from its place, so a task that runs again draws the same.
+    A row's uniform number follows from its place, so a task that runs again takes the same rows.
     """
     numbered = frame.select(F.monotonically_increasing_id().alias("place"), *columns)
     place = F.col("place").bitwiseAND(F.lit((1 << _PLACE) - 1))
-    draw = F.shiftrightunsigned(F.xxhash64(F.lit(_SEED), "place"), 11) * F.lit(_UNIT)
-    return numbered.where(rate.wanted(place, draw)).withColumn("draw", draw)
+    uniform = F.shiftrightunsigned(F.xxhash64(F.lit(_SEED), "place"), 11) * F.lit(_UNIT)
+    return numbered.where(rate.wanted(place, uniform)).withColumn("uniform", uniform)
 
 
 @dataclass(frozen=True)
@@ -101,13 +101,13 @@ class Thinned:
     task_rows: Ints
 
 
-def thinned(places: Ints, draws: Floats, rate: Rate) -> Thinned:
+def thinned(places: Ints, uniforms: Floats, rate: Rate) -> Thinned:
     """Return the rows that make a sample of one fraction."""
     tasks, numbers = places >> _PLACE, places & ((1 << _PLACE) - 1)
     order = np.lexsort((numbers, tasks))
     last = order[np.flatnonzero(np.r_[np.diff(tasks[order]) != 0, True])] if order.size else order
     fraction = rate.lowest(numbers[last])
-    rows = np.flatnonzero(draws < fraction)
+    rows = np.flatnonzero(uniforms < fraction)
     return Thinned(rows, fraction, tasks[rows], numbers[last] + 1)
 
 
@@ -131,8 +131,8 @@ def largest_shares(hashes: Ints, tasks: Ints) -> dict[int, float]:
 def distinct_values(hashes: Ints, rows: float) -> float:
     """Return how many distinct values `rows` rows have of which these are a sample, (m,) hashes.
 
-    Those seen, and f1 (f1 - 1) / (2 (f2 + 1)) not seen, f1 and f2 the values seen once and twice (Chao 1984, in its
-    bias-corrected form): a lower bound, and near the truth where values are alike often.
+    Those in the sample, and f1 (f1 - 1) / (2 (f2 + 1)) beside them, with f1 and f2 the values that are there once and
+    twice (Chao 1984, in its bias-corrected form). It is a lower bound, and near the truth where values are alike often.
 
     >>> distinct_values(np.arange(10), 10.0), distinct_values(np.array([1, 1, 2, 2]), 400.0)
     (10.0, 2.0)

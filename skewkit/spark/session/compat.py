@@ -158,8 +158,8 @@ def explained(df: DataFrame, mode: str = "COST") -> str:
     Lists of more than 25 columns or values are cut short; see `explained_whole`. A text whose end is cut off, being
     longer than the session's `spark.sql.maxPlanStringLength`, says nothing for certain: '' as well.
 
-    A classic session makes a view of the frame for a moment, and drops from the cache what has that view's plan: the
-    user's own frame, if it were the view. The optimizer takes the filter away.
+    A classic session makes a view of the frame for a moment. Then it drops from the cache what has that view's plan:
+    the user's own frame, if it were the view. The optimizer takes the filter away.
     """
     try:
         frame = df.where(F.lit("explained by skewkit").isNotNull())

@@ -108,10 +108,10 @@ def placed(
     if shifts is not None:
         found = _with_copies(found, columns, plan, names, shifts)
         helpers += [names("low"), names("high")]
-    homes = [h.parts[0][0] for h in plan.keys.heavy]
+    firsts = [h.parts[0][0] for h in plan.keys.heavy]
     tail = element(plan.keys.buckets, "int", F.pmod(F.col(names("hash")), F.lit(len(plan.keys.buckets))))
     at = F.when(block >= 0, element([b.partition for b in plan.blocks], "int", block))
-    at = at.when(heavy >= 0, element(homes, "int", heavy)).otherwise(tail)
+    at = at.when(heavy >= 0, element(firsts, "int", heavy)).otherwise(tail)
     routed = found.select("*", F.coalesce(at, F.lit(0)).alias(names("partition"))).drop(*helpers)
     exchanged = place(routed, plan.keys.partitions, F.col(names("partition")))
     return Blocks(kept_whole(exchanged), keys, by, names, plan, shifts is not None, exact is not None)
@@ -193,8 +193,8 @@ def _searched(
     """Return the block by binary search in literal arrays, one column per step so that each is computed once.
 
     The last step goes through an `explode` of one element. Rules of the optimizer write the keys of a join out in terms
-    of the columns they come from, down to the source; steps that mention one another would make that take for
-    ever, and an `explode` is where it ends.
+    of the columns they come from, down to the source. Steps that mention one another would make that take for ever. An
+    `explode` is where it ends.
     """
     heavy = F.col(names("heavy"))
     spans = [plan.spans.get(i, (-1, -1)) for i in range(len(plan.keys.heavy))]

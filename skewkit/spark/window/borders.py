@@ -24,7 +24,7 @@ def bordered(
 
     The rows next to a block come as copies of what the functions need of them, `side` is -1 or 1 for them, and the
     frame's other columns mean nothing there. They are handed to the first row of their partition that turns up, by a
-    join that adds no exchange: that row is repeated once for each, and once for itself.
+    join that adds no exchange. That row is repeated once for each, and once for itself.
     """
     helper = blocks.names
     columns = list(dict.fromkeys((*order, *arguments)))

@@ -123,7 +123,7 @@ def _prepared(blocks: Blocks, wanted: Sequence[Carried], ties: Sequence[str]) ->
 def _with_near(by_block: DataFrame, wanted: Sequence[Carried], helper: Names, keys: Sequence[str]) -> DataFrame:
     """Return the blocks with the lists of the rows next to them, `near0` and so on, from the lists of all blocks.
 
-    The blocks of a key are one array for that, along which the list is handed on: so it takes no more than two lists
+    The blocks of a key are one array for that, along which the list is handed on. So it takes no more than two lists
     for every block, however many rows they have.
     """
     block, all_blocks, at = helper("to_block"), helper("blocks"), helper("at")

@@ -28,7 +28,7 @@ _UNORDERED = ("map", "variant", "interval")
 
 
 @dataclass(frozen=True)
-class Part:
+class PlannedFunction:
     """A function, how it splits, and the names of its arguments: in the frame, and `here`, next to the results.
 
     A function without a split is right in every block as it is, where the block holds the rows around it.
@@ -130,11 +130,11 @@ def split(
     base = guarded(base, {name: types[name].simpleString() for name in found.values()})
     keys = keys.renamed([found[f"key{i}"] for i in range(len(keys.columns))])
     order = [found[f"order{i}"] for i in range(len(by.columns))]
-    parts: dict[Leaf, Part] = {}
+    parts: dict[Leaf, PlannedFunction] = {}
     arguments: list[str] = []
     for i, (leaf, (function, how)) in enumerate(functions.items()):
         own = tuple(found[f"x{i}_{j}"] for j in range(len(function.arguments)))
-        parts[leaf] = Part(function, how, tuple(order), own, own)
+        parts[leaf] = PlannedFunction(function, how, tuple(order), own, own)
         arguments += own
     cut_by = [F.col(quoted(name)) for name in order or [found["cut"]]]
     blocks = placed(base, keys, by.renamed(order), cut_by, plan, names, reach.values).with_whole_keys()
@@ -163,7 +163,7 @@ def split(
 
 
 def _with_locals(
-    blocks: Blocks, parts: Sequence[Part], reach: Reach, locals_: Helpers, ties: Sequence[str]
+    blocks: Blocks, parts: Sequence[PlannedFunction], reach: Reach, locals_: Helpers, ties: Sequence[str]
 ) -> DataFrame:
     """Return the rows of the blocks with everything that is computed within a block."""
     rows = blocks.frame
@@ -191,7 +191,7 @@ def _apart(blocks: Blocks, seen: str) -> list[Column]:
 
 
 def _local_windows(
-    blocks: Blocks, spec: WindowSpec, parts: Sequence[Part], locals_: Helpers
+    blocks: Blocks, spec: WindowSpec, parts: Sequence[PlannedFunction], locals_: Helpers
 ) -> tuple[dict[str, Column], dict[str, Column]]:
     """Return what has to be there first, and then everything that is computed within a block, by name."""
     specs = {"own": spec, "whole": spec, "peers": spec, "rows": spec}

@@ -108,8 +108,8 @@ def _found(table: Any, count: int, varying: Sequence[int], unsampled: tuple[Data
     np.add.at(sums, inverse, lengths)
     texts = table["value"].take(pa.array(first)).to_pylist()
     order = np.argsort(-by_value, kind="stable")
-    drawn = table.filter(pc.is_valid(table["row"]))["row"].combine_chunks()
-    parts = drawn.flatten() if isinstance(drawn, pa.StructArray) else []
+    taken = table.filter(pc.is_valid(table["row"]))["row"].combine_chunks()
+    parts = taken.flatten() if isinstance(taken, pa.StructArray) else []
     if len(parts):
         sequence = pc.sort_indices(parts[0])
         sample = pa.table([part.take(sequence) for part in parts[1:]], names=[f"c{i}" for i in range(len(parts) - 1)])
@@ -137,9 +137,9 @@ def _shown(keys: Sequence[str]) -> Column:
 def _is_sampled(at: str, bits: int) -> Column:
     """Return whether a row, by its number, is of a block that is sampled: one whose number has few bits set.
 
-    Of the first two input partitions blocks with two bits are, of the next 14 those with one, then the first block of
-    each up to the 128th, and of some later ones. So a partition of 2^b blocks has about b * b / 2 or b of them, spread
-    over all of it.
+    Of the first two input partitions blocks with two bits are, of the next 14 those with one. Then it is the first
+    block of each up to the 128th, and of some later ones. So a partition of 2^b blocks has about b * b / 2 or b of
+    them, spread over all of it.
     """
     partition, block = f"shiftright(`{at}`, 33)", f"bit_count(shiftright(`{at}` & {_POSITION}L, {bits}))"
     first = f"{partition} < 128 OR {partition} % 61 = 0"

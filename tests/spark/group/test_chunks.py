@@ -14,9 +14,9 @@ from pyspark.sql.types import LongType, StructField, StructType
 from skewkit.errors import SchemaError
 from skewkit.spark.group.worker import shown
 from skewkit.spark.group.worker.chunks import Chunking, on_chunks
-from skewkit.spark.group.worker.functions import same
 from skewkit.spark.group.worker.merging import Merging, on_parts
 from skewkit.spark.group.worker.results import Declared, checked
+from skewkit.spark.group.worker.whole_groups import same
 
 HOW = Chunking(width=2, keys=(0,), heavy=2, most_rows=7, most_bytes=1 << 20, out=("group", "place", "number", "packed"))
 ORDERED = replace(HOW, block=3, tie=4)

@@ -115,7 +115,7 @@ def test_hot_rows_of_one_file_of_many_are_spread(spark, facts, dimension, tmp_pa
 @pytest.mark.every(2)
 @pytest.mark.parametrize("key", ["k", "timestamp_seconds(k)", "named_struct('a', k)"])
 def test_explain_says_how_many_of_a_hot_keys_rows_come_from_one_task(spark, facts, dimension, tmp_path, key):
-    """A look sees it of all keys, those, too, whose values it does not bring."""
+    """A sample shows it of all keys, those, too, whose values it does not bring."""
     frames = {}
     for name, tasks in (("one", facts.coalesce(1)), ("four", facts.repartition(4)), ("names", dimension)):
         tasks.where("k IS NOT NULL").withColumn("k", F.expr(key)).write.parquet(str(tmp_path / name))

@@ -25,9 +25,9 @@ def random_keys(frames):
 
 def test_frames_that_differ_from_one_reading_to_the_next_are_read_once(spark):
     """Every row of the Python side has one of 20 keys, and all 20 are on the other side: none is lost or doubled."""
-    steady = spark.range(0, 2000, 1, 3).selectExpr("if(id % 3 > 0, 0, id % 20) AS k", "id AS v")
+    stable = spark.range(0, 2000, 1, 3).selectExpr("if(id % 3 > 0, 0, id % 20) AS k", "id AS v")
     fickle = spark.range(0, 3000, 1, 2).selectExpr("id AS w", "0L AS k").mapInPandas(random_keys, "w long, k long")
-    joined = skew_join(steady, fickle, "k", partitions=4)
+    joined = skew_join(stable, fickle, "k", partitions=4)
     assert joined.select("w").distinct().count() == 3000
     one_each = spark.range(20).withColumnRenamed("id", "k")
     hot = fickle.withColumn("k", F.when(F.col("k") < 9, 0).otherwise(F.col("k")))
@@ -232,7 +232,7 @@ def test_the_salt_reads_no_text_that_nobody_asks_for(spark, tmp_path, asked):
 
 
 @pytest.mark.slow
-def test_what_a_group_by_computes_is_neither_salt_nor_steady(spark):
+def test_what_a_group_by_computes_is_neither_salt_nor_repeatable(spark):
     """EXPLAIN shows what is made of the results of a group-by in the logical plan only."""
     grouped = spark.range(4000).selectExpr("if(id % 3 < 2, 0, id % 50) AS k", "id % 400 AS g", "id AS v")
     left = grouped.groupBy("k", "g").agg((F.lit(1) / (F.max("v") - 3999)).alias("bad"), F.sum("v").alias("s"))

@@ -1,8 +1,8 @@
 """The strategies of a join: one file each, with `impossible`, `price`, `build` and `explain`."""
 
-from skewkit.api.join.strategies.base import JoinStrategy
 from skewkit.api.join.strategies.broadcast_head import BroadcastHead
 from skewkit.api.join.strategies.broadcast_side import BroadcastSide
+from skewkit.api.join.strategies.join_strategy import JoinStrategy
 from skewkit.api.join.strategies.native import Native
 from skewkit.api.join.strategies.salt import Salt
 

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from pyspark.sql import DataFrame
 
-from skewkit.api.join.strategies.base import JoinStrategy
+from skewkit.api.join.strategies.join_strategy import JoinStrategy
 from skewkit.plan.explanation import keys_text, many
 from skewkit.plan.join.join_plan import Head
 from skewkit.plan.join.pair import opposite
@@ -17,7 +17,12 @@ from skewkit.spark.session.compat import is_connect
 
 
 class BroadcastHead(JoinStrategy):
-    """A join in two branches: hot rows to a broadcast, all others by a shuffle (Flow-Join, ICDE 2016)."""
+    """A join in two branches: hot rows stay where they are and meet a broadcast, all others are shuffled.
+
+    It is PRPD, partial redistribution and partial duplication (Xu et al., Handling Data Skew in Parallel Joins in
+    Shared-Nothing Systems, SIGMOD 2008). As in Flow-Join (Roediger et al., ICDE 2016) the hot keys need no statistics
+    kept beforehand: a sample of this very call finds them.
+    """
 
     name: ClassVar[str] = "broadcast_head"
 
@@ -62,7 +67,7 @@ class BroadcastHead(JoinStrategy):
         share = f"{head.share:.1%} of the" if counted else "their"
         rows = f"some {many(head.rows, f'{other} row')}" if counted else f"their {other} rows"
         return (
-            f"  heavy      {keys_text(head.keys, self.decision.plan.totals.of(side).free)}",
+            f"  heavy      {keys_text(head.keys, self.decision.plan.totals.of(side).null_keys)}",
             f"             {share} {side} rows (kept nulls included) are not shuffled at all,",
             f"             but joined to a broadcast of {rows}",
             "  cost       both frames are read twice",

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from pyspark.sql import DataFrame
 
-from skewkit.api.join.strategies.base import JoinStrategy
+from skewkit.api.join.strategies.join_strategy import JoinStrategy
 from skewkit.plan.explanation import keys_text, many
 from skewkit.plan.join.kinds import KINDS
 from skewkit.plan.join.pair import Side, opposite
@@ -24,9 +24,10 @@ _PART = 8
 class BroadcastSide(JoinStrategy):
     """A join with one whole side broadcast.
 
-    Its rows were counted by this call, or bounded by a sample of it; its table keeps to the budget, and to a part of
-    the least heap that shrinks with the broadcasts that the query has anyway. A session in which Spark may broadcast
-    nothing (a negative threshold) has no such side. With adaptive execution off, what takes long to compute would fail.
+    Its rows were counted by this call, or bounded by a sample of it. Its table keeps to the budget, and to a part of
+    the least heap. That part shrinks with the broadcasts that the query has anyway. A session in which Spark may
+    broadcast nothing (a negative threshold) has no such side. With adaptive execution off, what takes long to compute
+    would fail.
     """
 
     name: ClassVar[str] = "broadcast_side"
@@ -60,7 +61,7 @@ class BroadcastSide(JoinStrategy):
         """Return which side is broadcast, and what its table takes."""
         side, plan = self._side, self.decision.plan
         return (
-            f"  heavy      {keys_text(plan.keys, plan.totals.of(opposite(side)).free)}",
+            f"  heavy      {keys_text(plan.keys, plan.totals.of(opposite(side)).null_keys)}",
             f"             no {opposite(side)} row is shuffled, hot or not: all are joined where they are read,",
             f"             to a broadcast of the whole {side} side, some {many(plan.rows.of(side), f'{side} row')}",
             f"  cost       a hash table of some {self._tables[side] / (1 << 20):,.0f} MB in the driver and in every "

@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from pyspark.sql import DataFrame
 
-from skewkit.api.join.strategies.base import JoinStrategy
+from skewkit.api.join.strategies.join_strategy import JoinStrategy
 
 
 class Native(JoinStrategy):

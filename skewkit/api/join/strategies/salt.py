@@ -6,14 +6,18 @@ from typing import ClassVar
 
 from pyspark.sql import DataFrame
 
-from skewkit.api.join.strategies.base import JoinStrategy
+from skewkit.api.join.strategies.join_strategy import JoinStrategy
 from skewkit.plan.explanation import many, matrix_lines, plan_lines
 from skewkit.plan.join.prices import salt_stages
 from skewkit.spark.join.joining import salted
 
 
 class Salt(JoinStrategy):
-    """A join on one packed key, with a 1-Bucket matrix for every hot key."""
+    """A join on one packed key, with a 1-Bucket matrix for every hot key.
+
+    The matrix is that of 1-Bucket-Theta (Okcan and Riedewald, SIGMOD 2011). Its size follows from the rows of both
+    sides, as in SharesSkew (Afrati et al.).
+    """
 
     name: ClassVar[str] = "salt"
 
@@ -43,7 +47,7 @@ class Salt(JoinStrategy):
         """Return where the hot keys go, and what is copied and looked up for it."""
         plan, counted = self.decision.plan, not self.decision.evidence.main.named
         lines = plan_lines(plan.keys, counted=counted)
-        nulls = plan.totals.left.free + plan.totals.right.free
+        nulls = plan.totals.left.null_keys + plan.totals.right.null_keys
         if plan.keys.spread and nulls:
             rows = f"{many(nulls, 'row')} of the key null " if counted else ""
             lines.append(

@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 
 from pyspark import cloudpickle
 
-from skewkit.spark.group.worker.functions import GroupFunction, first_columns, takes_key
 from skewkit.spark.group.worker.shown import identity_of, in_pandas, key_in_arrow, key_in_pandas, nullable, one_key_each
+from skewkit.spark.group.worker.whole_groups import GroupFunction, first_columns, takes_key
 
 cloudpickle.register_pickle_by_value(sys.modules[__name__])
 

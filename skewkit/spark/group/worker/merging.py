@@ -13,8 +13,8 @@ from typing import Any
 from pyspark import cloudpickle
 
 from skewkit.errors import MergeError
-from skewkit.spark.group.worker.functions import Frame, GroupFunction, is_arrow, takes_key
 from skewkit.spark.group.worker.results import Declared, arrow_of, fitted, in_schema
+from skewkit.spark.group.worker.whole_groups import Frame, GroupFunction, is_arrow, takes_key
 
 cloudpickle.register_pickle_by_value(sys.modules[__name__])
 

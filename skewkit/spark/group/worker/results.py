@@ -18,7 +18,7 @@ from pyspark.sql.types import DataType, StructType
 
 import skewkit.errors
 from skewkit.errors import SchemaError
-from skewkit.spark.group.worker.functions import Frame, GroupFunction, is_arrow, takes_key
+from skewkit.spark.group.worker.whole_groups import Frame, GroupFunction, is_arrow, takes_key
 
 cloudpickle.register_pickle_by_value(sys.modules[__name__])
 cloudpickle.register_pickle_by_value(skewkit.errors)

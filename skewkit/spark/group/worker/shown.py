@@ -13,7 +13,7 @@ from typing import Any
 
 from pyspark import cloudpickle
 
-from skewkit.spark.group.worker.functions import same
+from skewkit.spark.group.worker.whole_groups import same
 
 cloudpickle.register_pickle_by_value(sys.modules[__name__])
 

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from pyspark.sql import DataFrame
 
-from skewkit.api.join.decision import JoinDecision
+from skewkit.api.join.join_decision import JoinDecision
 
 
 class JoinStrategy(ABC):

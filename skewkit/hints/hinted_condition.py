@@ -9,7 +9,7 @@ from typing import Literal
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-from skewkit.hints.scope import Context, Scope
+from skewkit.hints.scope import Scope, WithClauses
 from skewkit.hints.text.tokens import NotCut, tokens_of
 from skewkit.spark.expressions.sql_condition import conjuncts_of, equality_of, names_in
 
@@ -17,7 +17,7 @@ Side = Literal["left", "right"]
 
 
 @dataclass(frozen=True)
-class Pair:
+class ColumnPair:
     """Key columns, under our names, that a join asks to be equal."""
 
     left: str
@@ -37,12 +37,12 @@ class Condition:
 
     left: Scope
     right: Scope
-    pairs: tuple[Pair, ...]
+    pairs: tuple[ColumnPair, ...]
     flags: tuple[str, ...] = ()
     texts: tuple[str, ...] = ()
 
 
-def read_condition(left: Scope, right: Scope, text: str, context: Context) -> Condition:
+def read_condition(left: Scope, right: Scope, text: str, context: WithClauses) -> Condition:
     """Return the condition of ON; operands that are no plain columns become columns of their side."""
     columns: dict[Side, dict[str, str]] = {"left": {}, "right": {}}
     pairs, flags, rest = [], [], []
@@ -54,7 +54,7 @@ def read_condition(left: Scope, right: Scope, text: str, context: Context) -> Co
             for side, operand in zip(sides, compared[:2], strict=True):
                 if side is not None:
                     named[side] = _column(left if side == "left" else right, operand, columns[side])
-            pairs.append(Pair(named["left"], named["right"], compared[2] == "<=>"))
+            pairs.append(ColumnPair(named["left"], named["right"], compared[2] == "<=>"))
             continue
         side = side_of(left, right, part)
         if side is None:
@@ -81,11 +81,11 @@ def using(left: Scope, right: Scope, names: Sequence[str]) -> Condition:
         a, b = left.column((name,)), right.column((name,))
         if a is None or b is None:
             raise NotCut(f"USING ({name}) may mean several columns")
-        pairs.append(Pair(a, b))
+        pairs.append(ColumnPair(a, b))
     return Condition(left, right, tuple(pairs))
 
 
-def pairs_of_where(left: Scope, right: Scope, parts: Sequence[str]) -> tuple[Pair, ...]:
+def pairs_of_where(left: Scope, right: Scope, parts: Sequence[str]) -> tuple[ColumnPair, ...]:
     """Return the pairs of plain columns that a WHERE asks to be equal, for a join that has no condition of its own.
 
     The WHERE stays where it is, so a null-safe equality and any other part of it needs nothing here.
@@ -98,7 +98,7 @@ def pairs_of_where(left: Scope, right: Scope, parts: Sequence[str]) -> tuple[Pai
         for a, b in (compared[:2], compared[1::-1]):
             pair = plain(left, a), plain(right, b)
             if pair[0] is not None and pair[1] is not None and None in (plain(right, a), plain(left, b)):
-                found.append(Pair(pair[0], pair[1]))
+                found.append(ColumnPair(pair[0], pair[1]))
                 break
     return tuple(found)
 

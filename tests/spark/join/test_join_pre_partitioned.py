@@ -24,7 +24,7 @@ def names(spark):
 
 
 @pytest.fixture(scope="module")
-def gathered(hot):
+def pre_partitioned(hot):
     return hot.repartition(5, "k")
 
 
@@ -38,24 +38,24 @@ def reason_of(caplog, join):
 
 
 @pytest.mark.every(2)
-def test_a_hot_other_side_is_spread(spark, hot, names, gathered):
+def test_a_hot_other_side_is_spread(spark, hot, names, pre_partitioned):
     """It has hot keys of its own, or so many rows of a key that what comes out is skewed."""
     some = names.unionAll(spark.range(100).selectExpr("7L AS k", "id AS w"))
-    for left, right in ((hot, names.repartition(5, "k")), (gathered, hot), (gathered, some)):
+    for left, right in ((hot, names.repartition(5, "k")), (pre_partitioned, hot), (pre_partitioned, some)):
         text = skewkit.explain(skewkit.skew_join(left, right, "k"))
         assert "strategy   native" not in text, text
 
 
-def test_by_another_column_it_is_no_obstacle(hot, names, gathered):
-    by_other = gathered.selectExpr("s AS k", "k AS s")
+def test_by_another_column_it_is_no_obstacle(hot, names, pre_partitioned):
+    by_other = pre_partitioned.selectExpr("s AS k", "k AS s")
     for left, right in ((hot.repartition(5, "s"), names), (by_other, names)):
         text = skewkit.explain(skewkit.skew_join(left, right, "k"))
         assert "strategy   native" not in text, text
 
 
 @pytest.mark.every(2)
-def test_hot_rows_that_are_together_stay_so(spark, hot, names, gathered):
-    """The other side has few rows of a key, or many of a cold one, or of null; or nobody has looked at it."""
+def test_hot_rows_that_are_together_stay_so(spark, hot, names, pre_partitioned):
+    """The other side has few rows of a key, or many of a cold one, or of null; or nobody has sampled it."""
     other = names.unionAll(spark.range(900).selectExpr("if(id % 2 = 0, 8001L, NULL) AS k", "id AS w"))
     profile = skewkit.skew_profile(hot, "k")
     for right, how, given in (
@@ -64,18 +64,18 @@ def test_hot_rows_that_are_together_stay_so(spark, hot, names, gathered):
         (names, "inner", profile),
         (other, "inner", None),
     ):
-        text = skewkit.explain(skewkit.skew_join(gathered, right, "k", how, left_profile=given))
+        text = skewkit.explain(skewkit.skew_join(pre_partitioned, right, "k", how, left_profile=given))
         assert "strategy   native: the left side is repartitioned by the key" in text, text
         assert (
             "leave this repartition out to have them spread; plain Spark's longest task (key 7) is expected at " in text
         ), text
 
 
-def test_keys_that_are_named_are_not_spread_either(names, gathered):
-    text = skewkit.explain(skewkit.skew_join(gathered, names, "k", heavy=[7]))
+def test_keys_that_are_named_are_not_spread_either(names, pre_partitioned):
+    text = skewkit.explain(skewkit.skew_join(pre_partitioned, names, "k", heavy=[7]))
     assert "strategy   native: the left side is repartitioned by the key" in text, text
     for other in (names.repartition(5, "k"), names):
-        left, right = (gathered.repartition(5, "s"), other)
+        left, right = (pre_partitioned.repartition(5, "s"), other)
         text = skewkit.explain(skewkit.skew_join(left, right, "k", heavy=[7]))
         assert "strategy   salt: these keys were named as hot" in text, text
 
@@ -83,8 +83,8 @@ def test_keys_that_are_named_are_not_spread_either(names, gathered):
 @pytest.mark.every(3)
 @pytest.mark.connect
 @pytest.mark.parametrize("side", ["left", "right"])
-def test_explain_names_the_hot_keys(names, gathered, side, adaptive):
-    frames = (gathered, names) if side == "left" else (names, gathered)
+def test_explain_names_the_hot_keys(names, pre_partitioned, side, adaptive):
+    frames = (pre_partitioned, names) if side == "left" else (names, pre_partitioned)
     joined = skewkit.skew_join(*frames, "k")
     text = skewkit.explain(joined)
     assert f"strategy   native: the {side} side is repartitioned by the key" in text, text
@@ -102,11 +102,11 @@ def test_explain_gives_no_advice_where_no_key_is_hot(spark, names):
     assert "leave this repartition out" not in text, text
 
 
-def test_what_is_gathered_by_a_column_of_the_same_name_in_other_case(spark):
+def test_what_is_pre_partitioned_by_a_column_of_the_same_name_in_other_case(spark):
     hot = spark.range(60_000).selectExpr("if(id % 3 = 0, 7, id % 9000) AS k", "id AS K")
     with conf(spark, "spark.sql.caseSensitive", "true"):
-        seen = PlanFacts(hot.repartition(5, "K"))
-        assert (seen.pre_partitioned(["K"]), seen.pre_partitioned(["k"])) == (True, False)
+        facts = PlanFacts(hot.repartition(5, "K"))
+        assert (facts.pre_partitioned(["K"]), facts.pre_partitioned(["k"])) == (True, False)
         once = PlanFacts(hot.groupBy("K").agg(F.max("k").alias("m")))
         assert (once.unique_by(["K"]), once.unique_by(["k"])) == (True, False)
     assert PlanFacts(spark.range(9).repartition(5, "ID")).pre_partitioned(["Id"])

@@ -1,4 +1,4 @@
-"""A first look at large frames: it finds the hot hashes, and `auto` takes it for an answer only where all is even."""
+"""The key sample of large frames: it finds the hot hashes, and `auto` takes it for an answer only where all is even."""
 
 import pytest
 from pyspark.sql import functions as F
@@ -14,7 +14,7 @@ from tests.helpers import explained
 
 
 @pytest.mark.connect
-def test_large_reads_are_looked_at_and_need_no_profile_job(spark):
+def test_large_reads_are_sampled_and_need_no_profile_job(spark):
     even = spark.range(100_000).selectExpr("id % 20000 AS k", "id AS v")
     names = spark.range(20_000).selectExpr("id AS k", "id AS w")
     joined = skewkit.skew_join(even, names, "k", partitions=4)
@@ -42,7 +42,7 @@ def test_a_side_grouped_by_the_key_is_not_read_to_be_profiled(spark, monkeypatch
     assert "every key once" in skewkit.explain(skewkit.skew_join(once, hot, "k", strategy="salt", partitions=4))
 
 
-def test_keys_whose_values_a_look_does_not_bring_are_named_by_a_profile(spark):
+def test_keys_whose_values_a_sample_does_not_bring_are_named_by_a_profile(spark):
     hot = spark.range(100_000).selectExpr("timestamp_seconds(if(id % 3 = 0, 7, id % 20000)) AS k", "id AS v")
     names = spark.range(20_000).selectExpr("timestamp_seconds(id) AS k", "id AS w")
     joined = skewkit.skew_join(hot, names, "k", strategy="salt", partitions=4)
@@ -87,7 +87,7 @@ def test_a_filter_on_ranks_is_no_limit(spark):
     assert PlanFacts(ranked.where("r = 1")).stability([F.col("k")]).repeatable
 
 
-def test_salts_are_of_stored_and_steady_values(spark, skewed, tmp_path):
+def test_salts_are_of_stored_and_repeatable_values(spark, skewed, tmp_path):
     skewed(200).selectExpr("k", "v", "double(v) AS d", "string(v) AS s").write.parquet(str(tmp_path / "t"))
     stored = spark.read.parquet(str(tmp_path / "t"))
     assert Salting.of(PlanFacts(stored), ["k"]) == Salting(("d", "v", "s"), stored=True, parquet=True)
