@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
@@ -13,7 +12,6 @@ from pyspark.sql import DataFrame
 from skewkit.spark.expressions.columns import node_of, read_literal, read_name
 from skewkit.spark.session.compat import is_connect
 
-_CLASSIC = re.compile(r"'?UnresolvedHint skew, \['?(?P<column>[^,\]]+), (?P<values>.*)\]", re.IGNORECASE)
 _READ: dict[str, Callable[[str], Any]] = {
     **dict.fromkeys(("tinyint", "smallint", "int", "bigint"), int),
     **dict.fromkeys(("float", "double"), float),
@@ -72,10 +70,11 @@ def _connect_hint(frame: Any) -> SkewHint | None:
 
 
 def _classic_hint(frame: Any) -> SkewHint | None:
-    """Read the plan's text; a text with a comma in a list of several is read as several, and none of them is hot."""
-    parsed = frame._explain_string(extended=True).partition("== Analyzed")[0].splitlines()
-    found = _CLASSIC.fullmatch(parsed[1]) if len(parsed) > 1 else None
-    if found is None:
+    plan = frame._jdf.queryExecution().logical()
+    if plan.nodeName() != "UnresolvedHint" or plan.name().lower() != "skew" or plan.parameters().size() != 2:
         return None
-    several = re.fullmatch(r"\[(.*)\]", found["values"])
-    return SkewHint(found["column"], tuple(several[1].split(",")) if several else (found["values"],))
+    column, values = (plan.parameters().apply(i) for i in range(2))
+    name = str(column.toString()).removeprefix("'")
+    several = str(values.dataType().simpleString()).startswith("array")
+    found = [str(each) for each in values.value().array()] if several else [str(values.toString())]
+    return SkewHint(name, tuple(found))
