@@ -16,28 +16,34 @@ from tests.seeds import cases
 SUMS = re.compile(r"sum|avg|mean|std|var")
 
 
-@pytest.mark.parametrize("number", cases(few=45, many=400))
+@pytest.mark.parametrize("number", cases(few=24, many=400))
 def test_random_windows(shaped, draw, settings, number):
-    df, case, strategy = shaped(), random_window(draw), draw.choice(["split", "split", "split", "auto"])
-    print(f"{case}\n{strategy} {settings}")
+    """Either strategy, over other partitions, is a random case."""
+    df, case = shaped(), random_window(draw)
+    print(f"{case}\n{settings}")
     functions = {name: eval(text, {"F": F}) for name, text in case.functions.items()}
     keys, order = ([eval(text, {"F": F}) for text in texts] for texts in (case.keys, case.order))
     spec = Window.partitionBy(*keys).orderBy(*order) if order else Window.partitionBy(*keys)
-    window = skewkit.skew_window(df, keys, order or None, strategy=strategy, partitions=case.partitions)
+    several = [
+        skewkit.skew_window(df, keys, order or None, strategy=strategy, partitions=partitions)
+        for strategy, partitions in (("split", case.partitions), ("auto", draw.choice([2, 3, 7])))
+    ]
     if case.frame:
         kind, start, end = case.frame
-        spec, window = getattr(spec, kind)(start, end), getattr(window, kind)(start, end)
+        spec, several = getattr(spec, kind)(start, end), [getattr(each, kind)(start, end) for each in several]
     try:
         plain = df.select("*", *(column.over(spec).alias(name) for name, column in functions.items()))
         expected = collected(plain.select("id", *functions))
     except PySparkException as error:
         if condition_of(error) == "DATATYPE_MISMATCH.RANGE_FRAME_INVALID_TYPE":
             return  # a number as a bound along dates, which skew_window takes as days
-        with pytest.raises((PySparkException, skewkit.ArgumentError), match=re.escape(condition_of(error))):
-            window.select(**functions).collect()
+        for window in several:
+            with pytest.raises((PySparkException, skewkit.ArgumentError), match=re.escape(condition_of(error))):
+                window.select(**functions).collect()
         return
-    found = window.select(**functions)
-    print(skewkit.explain(found))
-    assert found.schema == plain.schema
     close = [1 + i for i, text in enumerate(case.functions.values()) if SUMS.search(text)]
-    assert_equal_rows(collected(found.select("id", *functions)), expected, close)
+    for window in several:
+        found = window.select(**functions)
+        print(skewkit.explain(found))
+        assert found.schema == plain.schema
+        assert_equal_rows(collected(found.select("id", *functions)), expected, close)
