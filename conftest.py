@@ -33,7 +33,12 @@ CONFS = {
 
 # Tests of single plans and corners take turns: one in so many is in `make test`, others for every commit. What every
 # commit needs is in tests/differential and in the modules right under tests/spark.
-TURNS = {"tests/spark/join": 3, "tests/spark/group": 3, "tests/spark/window": 3, "tests/spark/sampling": 2}
+TURNS = {
+    **dict.fromkeys(("tests/spark/join", "tests/spark/group", "tests/spark/window"), 8),
+    **dict.fromkeys(("tests/spark/sampling", "tests/sql"), 5),
+    **dict.fromkeys(("tests/decisions", "tests/expressions"), 3),
+    "tests/partitioners": 2,
+}
 
 # Examples of a property: fewer in `make test`; `make test-slow` asks for the other profile.
 settings.register_profile("few", max_examples=40, deadline=None)
