@@ -23,8 +23,8 @@ pytest.importorskip("numba")
 
 ROOT = Path(__file__).parents[2]
 relaxed = settings(max_examples=settings.default.max_examples * 3 // 10, deadline=None)
-FIXED = {"least_heap": "31de2056293fa5a6", "mixing": "775b517001b84ada"}
-"""Files of loops that those of other files call, and what their code is hashed to."""
+FIXED = {"least_heap": "4a2e6bf0d4f2a46a", "mixing": "cb2a217e36465d77"}
+"""Files of loops that those of other files call, and the hash of their code without docstrings."""
 LOOPS = sorted((ROOT / "skewkit/compiled").glob("[a-z]*.py"))
 
 
@@ -133,9 +133,11 @@ def test_a_file_of_loops_calls_no_loop_of_another_file_that_may_change(path):
 
 @pytest.mark.parametrize("name", FIXED)
 def test_what_loops_of_several_files_call_never_changes(name):
-    tree = ast.parse((ROOT / f"skewkit/compiled/{name}.py").read_text(encoding="utf-8"))
-    for node in ast.walk(tree):
+    source = (ROOT / f"skewkit/compiled/{name}.py").read_text(encoding="utf-8")
+    lines = source.splitlines()
+    for node in ast.walk(ast.parse(source)):
         if isinstance(node, (ast.Module, ast.FunctionDef)) and ast.get_docstring(node):
-            del node.body[0]
-    found = hashlib.sha256(ast.unparse(tree).encode()).hexdigest()[:16]
+            said = node.body[0]
+            lines[said.lineno - 1 : said.end_lineno] = [""] * (said.end_lineno - said.lineno + 1)
+    found = hashlib.sha256("\n".join(filter(None, lines)).encode()).hexdigest()[:16]
     assert found == FIXED[name], "put the other code into another file, under other names; only docstrings may change"
