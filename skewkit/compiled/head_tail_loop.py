@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from skewkit.compiled.jit import compiled
-from skewkit.compiled.least_heap import heap_of, least_of_all
+from skewkit.compiled.least_heap import least_of_all, lower
 from skewkit.compiled.mixing import GOLDEN, TWICE, candidate
 from skewkit.compiled.table import Table
 
@@ -251,7 +251,9 @@ def route_head_tail(
     Loads only grow, so the next worker with just that load is the least loaded, and mostly near.
     """
     workers = loads.size
-    seen, owner = heap_of(loads)
+    seen, owner = loads.copy(), np.arange(workers).astype(np.int32)
+    for at in range(workers // 2 - 1, -1, -1):
+        lower(seen, owner, seen[at], np.int64(owner[at]), np.int64(at))
     lists = min(table.keys.size, 1024) if how == LEAST_OF_D else 1
     rows = np.empty((lists, workers), dtype=np.int32)
     lengths = np.empty(lists, dtype=np.int64)

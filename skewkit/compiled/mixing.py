@@ -17,11 +17,7 @@ _30, _27, _31, _32 = np.uint64(30), np.uint64(27), np.uint64(31), np.uint64(32)
 
 @compiled
 def mix(value: np.uint64) -> np.uint64:
-    """Return the SplitMix64 hash of a number.
-
-    >>> int(mix(GOLDEN)) == 0xE220A8397B1DCDAF  # the first number of SplitMix64 with seed 0
-    True
-    """
+    """Return the SplitMix64 hash of a number."""
     value = (value ^ (value >> _30)) * _FIRST
     value = (value ^ (value >> _27)) * _SECOND
     return value ^ (value >> _31)
@@ -29,9 +25,5 @@ def mix(value: np.uint64) -> np.uint64:
 
 @compiled
 def candidate(at: np.uint64, workers: np.uint64) -> np.int64:
-    """Return the worker for the number `hash + index * GOLDEN`.
-
-    >>> 0 <= candidate(GOLDEN, np.uint64(10)) < 10
-    True
-    """
+    """Return the worker for the number `hash + index * GOLDEN`."""
     return np.int64((mix(at) >> _32) * workers >> _32)

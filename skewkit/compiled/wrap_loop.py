@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from skewkit.compiled.jit import compiled
-from skewkit.compiled.least_heap import heap_of, least_of_all
+from skewkit.compiled.least_heap import least_of_all, lower
 from skewkit.compiled.mixing import GOLDEN, candidate
 from skewkit.compiled.table import Lists
 
@@ -72,7 +72,9 @@ def route_online(
     Fills only grow, so the next place with just that fill is the least loaded, and mostly near.
     """
     workers = loads.size
-    seen, owner = heap_of(fills)
+    seen, owner = fills.copy(), np.arange(workers).astype(np.int32)
+    for at in range(workers // 2 - 1, -1, -1):
+        lower(seen, owner, seen[at], np.int64(owner[at]), np.int64(at))
     keys, counts, slots, state = lists.keys, lists.counts, lists.slots, lists.state
     places, starts, lengths, floors, cursors = lists.places, lists.starts, lists.lengths, lists.floors, lists.cursors
     if state[2] < 0:
