@@ -1,6 +1,5 @@
 """A fact joined to a dimension, one key with share p1: skewkit against plain Spark with and without AQE."""
 
-import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -8,8 +7,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 import skewkit
-from benchmarks.report import Run, print_report, timed
-from benchmarks.session import PARTITIONS, session
+from benchmarks.report import compared, timed
+from benchmarks.session import PARTITIONS
 
 TUNED = {
     "spark.sql.adaptive.skewJoin.skewedPartitionFactor": "2",
@@ -34,31 +33,26 @@ def tables(spark: SparkSession, folder: Path, rows: int, p1: float) -> tuple[Dat
 def main(rows: int = 5_000_000, runs: int = 3, *, stages: bool = False) -> None:
     """Print one line per share and way to join; every figure is a median over the runs, profile included."""
     print(f"{rows:,} rows joined to {int(rows * 0.15):,}, {PARTITIONS} partitions, median of {runs} runs; AQE = 1.00")
-    with tempfile.TemporaryDirectory() as scratch:
-        folder = Path(scratch)
-        (folder / "log").mkdir()
-        done: list[Run] = []
-        with session(folder / "log") as spark:
-            for p1 in (0.38, 0.12, 0.0):
-                fact, dim = tables(spark, folder / f"p{p1}", rows, p1)
+    with compared("AQE", by_stage=stages) as (spark, folder, done):
+        for p1 in (0.38, 0.12, 0.0):
+            fact, dim = tables(spark, folder / f"p{p1}", rows, p1)
 
-                def plain(f: DataFrame = fact, d: DataFrame = dim) -> DataFrame:
-                    return f.join(d, "k")
+            def plain(f: DataFrame = fact, d: DataFrame = dim) -> DataFrame:
+                return f.join(d, "k")
 
-                def ours(strategy: str, f: DataFrame = fact, d: DataFrame = dim) -> DataFrame:
-                    return skewkit.skew_join(f, d, "k", strategy=strategy)
+            def ours(strategy: str, f: DataFrame = fact, d: DataFrame = dim) -> DataFrame:
+                return skewkit.skew_join(f, d, "k", strategy=strategy)
 
-                ways: dict[str, tuple[Callable[[], DataFrame], dict[str, str]]] = {
-                    name: (plain, confs) for name, confs in PLAIN.items()
-                }
-                for strategy in ("salt", "broadcast_head", "auto"):
-                    ways[strategy] = (lambda s=strategy, o=ours: o(s), {})
-                for number in range(runs + 1):
-                    for name, (way, confs) in ways.items():
-                        run = timed(spark, f"p1 {p1:.2f}", name, lambda w=way: total(w()), confs)
-                        if number:
-                            done.append(run)
-        print_report(done, folder / "log", base="AQE", by_stage=stages)
+            ways: dict[str, tuple[Callable[[], DataFrame], dict[str, str]]] = {
+                name: (plain, confs) for name, confs in PLAIN.items()
+            }
+            for strategy in ("salt", "broadcast_head", "auto"):
+                ways[strategy] = (lambda s=strategy, o=ours: o(s), {})
+            for number in range(runs + 1):
+                for name, (way, confs) in ways.items():
+                    run = timed(spark, f"p1 {p1:.2f}", name, lambda w=way: total(w()), confs)
+                    if number:
+                        done.append(run)
 
 
 def total(frame: DataFrame) -> None:

@@ -1,17 +1,15 @@
 """What joins cost at the least: plans by hand with the hot key known, and parts of them, so what is in reach."""
 
-import tempfile
 from collections.abc import Callable
 from functools import partial
-from pathlib import Path
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 import skewkit
 from benchmarks.join import TUNED, tables, total
-from benchmarks.report import Run, print_report, timed
-from benchmarks.session import PARTITIONS, session
+from benchmarks.report import compared, timed
+from benchmarks.session import PARTITIONS
 
 TABLES = 2 * PARTITIONS
 """Partitions of a hash join whose tables stay in a core's cache, as skewkit would take them here."""
@@ -75,19 +73,14 @@ FULL: dict[str, Callable[[DataFrame, DataFrame], DataFrame]] = {
 def main(rows: int = 5_000_000, runs: int = 3) -> None:
     """Print one line per share of the hottest key and plan; AQE tuned = 1.00."""
     print(f"{rows:,} rows joined to {int(rows * 0.15):,}, {PARTITIONS} partitions, median of {runs} runs")
-    with tempfile.TemporaryDirectory() as scratch:
-        folder = Path(scratch)
-        (folder / "log").mkdir()
-        done: list[Run] = []
-        with session(folder / "log") as spark:
-            for p1 in (0.38, 0.12, 0.0):
-                fact, dim = tables(spark, folder / f"p{p1}", rows, p1)
-                cases = {f"p1 {p1:.2f}": PLANS, **({f"p1 {p1:.2f}, full": FULL} if p1 else {})}
-                for case, plans in cases.items():
-                    for number in range(runs + 1):
-                        for name, plan in plans.items():
-                            confs = TUNED if name == "AQE tuned" else {}
-                            run = timed(spark, case, name, lambda p=plan, f=fact, d=dim: total(p(f, d)), confs)
-                            if number:
-                                done.append(run)
-        print_report(done, folder / "log", base="AQE tuned")
+    with compared("AQE tuned") as (spark, folder, done):
+        for p1 in (0.38, 0.12, 0.0):
+            fact, dim = tables(spark, folder / f"p{p1}", rows, p1)
+            cases = {f"p1 {p1:.2f}": PLANS, **({f"p1 {p1:.2f}, full": FULL} if p1 else {})}
+            for case, plans in cases.items():
+                for number in range(runs + 1):
+                    for name, plan in plans.items():
+                        confs = TUNED if name == "AQE tuned" else {}
+                        run = timed(spark, case, name, lambda p=plan, f=fact, d=dim: total(p(f, d)), confs)
+                        if number:
+                            done.append(run)

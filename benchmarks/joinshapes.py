@@ -1,6 +1,5 @@
 """Joins that adaptive execution never splits, and both sides hot: AQE against `salt` and `auto`."""
 
-import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -11,8 +10,8 @@ from pyspark.sql import functions as F
 
 import skewkit
 from benchmarks.join import tables
-from benchmarks.report import Run, print_report, timed
-from benchmarks.session import PARTITIONS, session
+from benchmarks.report import compared, timed
+from benchmarks.session import PARTITIONS
 
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data" / "tate_artwork_subjects.parquet"
 
@@ -113,41 +112,36 @@ def pairs(spark: SparkSession, rows: int) -> DataFrame:
 def main(rows: int = 5_000_000, runs: int = 3, only: Sequence[str] = (), *, stages: bool = False) -> None:
     """Print one line per shape and way, of the shapes named in `only`, if any are."""
     print(f"{rows:,} rows joined to {int(rows * 0.15):,}, p1 = 0.38, {PARTITIONS} partitions, median of {runs} runs")
-    with tempfile.TemporaryDirectory() as scratch:
-        folder = Path(scratch)
-        (folder / "log").mkdir()
-        done: list[Run] = []
-        with session(folder / "log") as spark:
-            fact, dim = tables(spark, folder, rows, 0.38)
-            jobs: dict[str, dict[str, Callable[[], DataFrame]]] = {}
-            sorted_fact = fact.withColumn("hot", F.col("k") == 0).repartitionByRange(8, "hot", "k").drop("hot")
-            sorted_fact.write.mode("overwrite").parquet(str(folder / "sorted"))
-            one_file = spark.read.parquet(str(folder / "sorted"))
-            # With a column more: else Spark would take `fact` itself for what is cached.
-            more = fact.withColumn("more", F.lit(1))
-            kept = {"cached": more, "cached by the key": more.repartition(PARTITIONS, "k")}
-            for name, (left, right, how) in shapes(fact, dim, one_file, kept).items():
-                jobs[name] = {way: partial(join, left, right, "k", how) for way, join in JOINS.items()}
-            three = three_keys(spark, folder, fact, int(rows * 0.15))
-            jobs["then grouped"] = {way: partial(followed, fact, dim, join) for way, join in JOINS.items()}
-            jobs["then ranked"] = dict(zip(("AQE", "salt"), ranked(fact, dim), strict=True))
-            jobs["then joined"] = {way: partial(twice, fact, dim, join) for way, join in JOINS.items()}
-            # Python is slow: one row in 20, and groups of a thousand keys.
-            few, few_keys = fact.where("v % 20 = 0").withColumn("k", F.col("k") % 1000), dim.where("k < 1000")
-            jobs["then cogrouped"] = {way: partial(cogrouped, few, few_keys, join) for way, join in JOINS.items()}
-            jobs["chain of three"] = {way: partial(chain, three, dim, join) for way, join in JOINS.items()}
-            artworks = pairs(spark, rows)
-            jobs["both sides hot"] = {way: partial(paired, artworks, join) for way, join in JOINS.items()}
-            if unknown := set(only) - set(jobs):
-                raise SystemExit(f"there is no case {', '.join(sorted(unknown))}; choose of {', '.join(jobs)}")
-            for case in only or jobs:
-                if case in kept:
-                    kept[case].cache().count()
-                for number in range(runs + 1):
-                    for way, make in jobs[case].items():
-                        run = timed(spark, case, way, lambda m=make: m().agg(F.sum("v"), F.count("*")).collect())
-                        if number:
-                            done.append(run)
-                if case in kept:
-                    kept[case].unpersist()
-        print_report(done, folder / "log", base="AQE", by_stage=stages)
+    with compared("AQE", by_stage=stages) as (spark, folder, done):
+        fact, dim = tables(spark, folder, rows, 0.38)
+        jobs: dict[str, dict[str, Callable[[], DataFrame]]] = {}
+        sorted_fact = fact.withColumn("hot", F.col("k") == 0).repartitionByRange(8, "hot", "k").drop("hot")
+        sorted_fact.write.mode("overwrite").parquet(str(folder / "sorted"))
+        one_file = spark.read.parquet(str(folder / "sorted"))
+        # With a column more: else Spark would take `fact` itself for what is cached.
+        more = fact.withColumn("more", F.lit(1))
+        kept = {"cached": more, "cached by the key": more.repartition(PARTITIONS, "k")}
+        for name, (left, right, how) in shapes(fact, dim, one_file, kept).items():
+            jobs[name] = {way: partial(join, left, right, "k", how) for way, join in JOINS.items()}
+        three = three_keys(spark, folder, fact, int(rows * 0.15))
+        jobs["then grouped"] = {way: partial(followed, fact, dim, join) for way, join in JOINS.items()}
+        jobs["then ranked"] = dict(zip(("AQE", "salt"), ranked(fact, dim), strict=True))
+        jobs["then joined"] = {way: partial(twice, fact, dim, join) for way, join in JOINS.items()}
+        # Python is slow: one row in 20, and groups of a thousand keys.
+        few, few_keys = fact.where("v % 20 = 0").withColumn("k", F.col("k") % 1000), dim.where("k < 1000")
+        jobs["then cogrouped"] = {way: partial(cogrouped, few, few_keys, join) for way, join in JOINS.items()}
+        jobs["chain of three"] = {way: partial(chain, three, dim, join) for way, join in JOINS.items()}
+        artworks = pairs(spark, rows)
+        jobs["both sides hot"] = {way: partial(paired, artworks, join) for way, join in JOINS.items()}
+        if unknown := set(only) - set(jobs):
+            raise SystemExit(f"there is no case {', '.join(sorted(unknown))}; choose of {', '.join(jobs)}")
+        for case in only or jobs:
+            if case in kept:
+                kept[case].cache().count()
+            for number in range(runs + 1):
+                for way, make in jobs[case].items():
+                    run = timed(spark, case, way, lambda m=make: m().agg(F.sum("v"), F.count("*")).collect())
+                    if number:
+                        done.append(run)
+            if case in kept:
+                kept[case].unpersist()

@@ -1,13 +1,16 @@
 """Timed runs, and the table that compares them: wall time, CPU seconds, makespan and the longest task."""
 
 import statistics
+import tempfile
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from pyspark.sql import SparkSession
 
+from benchmarks.session import session
 from benchmarks.tasks import Task, longest_over_mean, makespan, read_tasks, stages, total_makespan
 
 SLOTS = 32
@@ -39,6 +42,19 @@ def timed(
     finally:
         for name in confs or {}:
             spark.conf.unset(name)
+
+
+@contextmanager
+def compared(base: str, *, by_stage: bool = False) -> Iterator[tuple[SparkSession, Path, list[Run]]]:
+    """Open a session, an empty folder and a list for runs; once the session has ended, print a report of them."""
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = Path(scratch)
+        log = folder / "log"
+        log.mkdir()
+        runs: list[Run] = []
+        with session(log) as spark:
+            yield spark, folder, runs
+        print_report(runs, log, base=base, by_stage=by_stage)
 
 
 def print_report(runs: list[Run], log: Path, *, base: str, python: bool = False, by_stage: bool = False) -> None:

@@ -46,15 +46,15 @@ MOST_PARTITIONS = 1 << 16
 
 
 def check_frame(df: object, what: str) -> DataFrame:
-    """Return `df` if it is a batch DataFrame, classic or Connect."""
+    """Return `df` if it is a DataFrame, classic or Connect."""
     if not is_frame(df):
         raise ArgumentTypeError(f"{what} takes a DataFrame as its first argument, not {type(df).__name__} {df!r}")
     return df  # type: ignore[return-value]
 
 
-def check_batch(df: DataFrame, what: str, otherwise: str = "") -> None:
-    """Refuse a stream; `otherwise` says what to use where `foreachBatch` is not enough."""
-    if df.isStreaming:
+def check_batch(df: object, what: str, otherwise: str = "") -> None:
+    """Refuse what is no DataFrame, and a stream; `otherwise` says what to use where `foreachBatch` is not enough."""
+    if check_frame(df, what).isStreaming:
         raise UnsupportedError(
             f"{what} takes batch frames and this one is a stream; use it inside foreachBatch, where every "
             f"micro-batch is a batch frame{otherwise}"

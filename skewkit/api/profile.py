@@ -6,7 +6,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import NumericType
 
-from skewkit.api.arguments import analysed, check_batch, check_frame, check_partitions, settings_of
+from skewkit.api.arguments import analysed, check_batch, check_partitions, settings_of
 from skewkit.checks import real_number
 from skewkit.errors import ArgumentError, ArgumentTypeError, KeyTypeError
 from skewkit.plan.profile.key_profile import KeyProfile
@@ -52,7 +52,6 @@ def skew_profile(
     >>> profile.heavy[0].key, profile.heavy[0].estimate, profile.share("hot")
     (('hot',), 700, 0.7)
     """
-    check_frame(df, "skew_profile")
     check_batch(df, "skew_profile")
     settings = settings_of(df)
     n = check_partitions(df, partitions)

@@ -4,8 +4,9 @@ Every loop here has a readable twin in plain Python that gives the same routes, 
 The twin runs where numba is missing, and where there are too few messages to pay for loading or converting.
 `skewkit.compiled.jit` alone imports numba, and only when a loop is needed.
 
-A compiled function calls only functions of its own file. numba keeps machine code on disk beside the file and compiles
-it anew when that file changes, but not when another one does.
+A compiled function calls functions of its own file. numba keeps machine code on disk beside the file and compiles it
+anew when that file changes, but not when another one does. What loops of several files call is in `mixing` and
+`least_heap`, so these never change: what has to be different gets another name, in a file of its own.
 """
 
 from __future__ import annotations

@@ -6,24 +6,11 @@ import numpy as np
 import numpy.typing as npt
 
 from skewkit.compiled.jit import compiled
+from skewkit.compiled.mixing import GOLDEN, TWICE, candidate
 
 Hashes = npt.NDArray[np.uint64]
 Floats = npt.NDArray[np.float64]
 Routes = npt.NDArray[np.int32]
-
-_FIRST = np.uint64(0xBF58_476D_1CE4_E5B9)
-_SECOND = np.uint64(0x94D0_49BB_1331_11EB)
-_GOLDEN = np.uint64(0x9E37_79B9_7F4A_7C15)
-_TWICE = np.uint64(2 * 0x9E37_79B9_7F4A_7C15 % 2**64)
-_30, _27, _31, _32 = np.uint64(30), np.uint64(27), np.uint64(31), np.uint64(32)
-
-
-@compiled
-def _candidate(at: np.uint64, workers: np.uint64) -> np.int64:
-    """Return the worker for the number `hash + index * GOLDEN` (`skewkit.partitioners.rules.candidates`)."""
-    at = (at ^ (at >> _30)) * _FIRST
-    at = (at ^ (at >> _27)) * _SECOND
-    return np.int64(((at ^ (at >> _31)) >> _32) * workers >> _32)
 
 
 @compiled
@@ -31,7 +18,7 @@ def route_key(hashes: Hashes, weights: Floats, loads: Floats, routes: Routes) ->
     """Key grouping: the first candidate of every key."""
     workers = np.uint64(loads.size)
     for i in range(hashes.size):
-        worker = _candidate(hashes[i] + _GOLDEN, workers)
+        worker = candidate(hashes[i] + GOLDEN, workers)
         loads[worker] += weights[i]
         routes[i] = worker
 
@@ -53,8 +40,8 @@ def route_greedy(hashes: Hashes, weights: Floats, loads: Floats, routes: Routes)
     """PKG: the less loaded of the two candidates of every key."""
     workers = np.uint64(loads.size)
     for i in range(hashes.size):
-        first = _candidate(hashes[i] + _GOLDEN, workers)
-        second = _candidate(hashes[i] + _TWICE, workers)
+        first = candidate(hashes[i] + GOLDEN, workers)
+        second = candidate(hashes[i] + TWICE, workers)
         worker = first if loads[first] <= loads[second] else second
         loads[worker] += weights[i]
         routes[i] = worker
@@ -65,9 +52,9 @@ def route_drawn(draws: np.uint64, weights: Floats, loads: Floats, routes: Routes
     """PoTC: the less loaded of two workers that are drawn for every message, from the number `draws` on."""
     workers = np.uint64(loads.size)
     for i in range(weights.size):
-        first = _candidate(draws + _GOLDEN, workers)
-        draws += _TWICE
-        second = _candidate(draws, workers)
+        first = candidate(draws + GOLDEN, workers)
+        draws += TWICE
+        second = candidate(draws, workers)
         worker = first if loads[first] <= loads[second] else second
         loads[worker] += weights[i]
         routes[i] = worker
@@ -91,8 +78,8 @@ def route_random_choices(
     for i in range(hashes.size):
         total += weights[i]
         bound = allowed * total
-        at = hashes[i] + _GOLDEN
-        worker = _candidate(at, workers)
+        at = hashes[i] + GOLDEN
+        worker = candidate(at, workers)
         salts = 1
         while loads[worker] >= bound:
             if salts == loads.size:  # is there room at all?
@@ -100,8 +87,8 @@ def route_random_choices(
                 if loads[least] >= bound:
                     worker = least
                     break
-            at += _GOLDEN
-            worker = _candidate(at, workers)
+            at += GOLDEN
+            worker = candidate(at, workers)
             salts += 1
         loads[worker] += weights[i]
         routes[i] = worker

@@ -8,24 +8,12 @@ import numpy as np
 import numpy.typing as npt
 
 from skewkit.compiled.jit import compiled
+from skewkit.compiled.mixing import GOLDEN, mix
 
 Hashes = npt.NDArray[np.uint64]
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int32]
 Longs = npt.NDArray[np.int64]
-
-_FIRST = np.uint64(0xBF58_476D_1CE4_E5B9)
-_SECOND = np.uint64(0x94D0_49BB_1331_11EB)
-_GOLDEN = np.uint64(0x9E37_79B9_7F4A_7C15)
-_30, _27, _31 = np.uint64(30), np.uint64(27), np.uint64(31)
-
-
-@compiled
-def _mix(at: np.uint64) -> np.uint64:
-    """Return the SplitMix64 hash of a number (`skewkit.hashing.mix`)."""
-    at = (at ^ (at >> _30)) * _FIRST
-    at = (at ^ (at >> _27)) * _SECOND
-    return at ^ (at >> _31)
 
 
 @compiled
@@ -53,8 +41,8 @@ def _walk(
     if places.size == 0:
         at = hashed
         while count < degree:
-            at += _GOLDEN
-            worker = active[np.int64(_mix(at) % np.uint64(active.size))]
+            at += GOLDEN
+            worker = active[np.int64(mix(at) % np.uint64(active.size))]
             if met[worker] != number:
                 met[worker] = number
                 found[count] = worker

@@ -8,6 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from skewkit.compiled.jit import compiled
+from skewkit.compiled.least_heap import least_of_all, lower
+from skewkit.compiled.mixing import GOLDEN, TWICE, candidate
 from skewkit.compiled.table import Table
 
 Hashes = npt.NDArray[np.uint64]
@@ -17,20 +19,6 @@ Longs = npt.NDArray[np.int64]
 
 IN_TURN, LEAST_OF_ALL, LEAST_OF_D = 0, 1, 2  # what is done with the head
 NEVER = 2.0**62  # a number of messages that no stream has
-
-_FIRST = np.uint64(0xBF58_476D_1CE4_E5B9)
-_SECOND = np.uint64(0x94D0_49BB_1331_11EB)
-_GOLDEN = np.uint64(0x9E37_79B9_7F4A_7C15)
-_TWICE = np.uint64(2 * 0x9E37_79B9_7F4A_7C15 % 2**64)
-_30, _27, _31, _32 = np.uint64(30), np.uint64(27), np.uint64(31), np.uint64(32)
-
-
-@compiled
-def _candidate(at: np.uint64, workers: np.uint64) -> np.int64:
-    """Return the worker for the number `hash + index * GOLDEN` (`skewkit.partitioners.rules.candidates`)."""
-    at = (at ^ (at >> _30)) * _FIRST
-    at = (at ^ (at >> _27)) * _SECOND
-    return np.int64(((at ^ (at >> _31)) >> _32) * workers >> _32)
 
 
 # The sketch
@@ -156,37 +144,6 @@ def count(hashes: Hashes, weights: Floats, table: Table) -> tuple[Floats, Floats
     return lows, highs, totals
 
 
-# The least loaded of all workers: a heap of loads as they were when it last looked, the lower index first
-
-
-@compiled
-def _lower(seen: Floats, owner: Ints, load: float, worker: np.int64, at: np.int64) -> None:
-    """Put (load, worker) at place `at` or below, where it belongs."""
-    while True:
-        child = 2 * at + 1
-        if child >= seen.size:
-            break
-        right = child + 1
-        if right < seen.size and (
-            seen[right] < seen[child] or (seen[right] == seen[child] and owner[right] < owner[child])
-        ):
-            child = right
-        if seen[child] > load or (seen[child] == load and owner[child] > worker):
-            break
-        seen[at], owner[at] = seen[child], owner[child]
-        at = child
-    seen[at], owner[at] = load, worker
-
-
-@compiled
-def _least_of_all(loads: Floats, seen: Floats, owner: Ints) -> np.int64:
-    while True:
-        worker = np.int64(owner[0])
-        if loads[worker] == seen[0]:
-            return worker
-        _lower(seen, owner, loads[worker], worker, np.int64(0))
-
-
 # Equation (3) of the D-Choices paper: the same steps in the same order as `optimal_choices`
 
 
@@ -263,8 +220,8 @@ def _draw(hashed: np.uint64, d: int, row: Ints, drawn: Longs, number: int) -> np
     at = hashed
     workers = np.uint64(drawn.size)
     for _ in range(d):
-        at += _GOLDEN
-        worker = _candidate(at, workers)
+        at += GOLDEN
+        worker = candidate(at, workers)
         if drawn[worker] != number:
             drawn[worker] = number
             row[count] = worker
@@ -296,7 +253,7 @@ def route_head_tail(
     workers = loads.size
     seen, owner = loads.copy(), np.arange(workers).astype(np.int32)
     for at in range(workers // 2 - 1, -1, -1):
-        _lower(seen, owner, seen[at], np.int64(owner[at]), np.int64(at))
+        lower(seen, owner, seen[at], np.int64(owner[at]), np.int64(at))
     lists = min(table.keys.size, 1024) if how == LEAST_OF_D else 1
     rows = np.empty((lists, workers), dtype=np.int32)
     lengths = np.empty(lists, dtype=np.int64)
@@ -329,8 +286,8 @@ def route_head_tail(
             counter = _take_in(table, hashed, weight)
             low = weight
         if not low >= theta * total > 0.0:
-            first = _candidate(hashed + _GOLDEN, np.uint64(workers))
-            second = _candidate(hashed + _TWICE, np.uint64(workers))
+            first = candidate(hashed + GOLDEN, np.uint64(workers))
+            second = candidate(hashed + TWICE, np.uint64(workers))
             worker = first if loads[first] <= loads[second] else second
         elif how == IN_TURN:
             worker = np.int64(turn)
@@ -356,7 +313,7 @@ def route_head_tail(
                         load = loads[other]
                         if load < floor_all:
                             floor_all, place_all = load, other
-                worker = np.int64(place_all) if place_all < workers else _least_of_all(loads, seen, owner)
+                worker = np.int64(place_all) if place_all < workers else least_of_all(loads, seen, owner)
             else:
                 row = np.int64(row_of[counter])
                 if row < 0 or row_keys[row] != hashed:

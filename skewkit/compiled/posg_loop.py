@@ -6,24 +6,13 @@ import numpy as np
 import numpy.typing as npt
 
 from skewkit.compiled.jit import compiled
+from skewkit.compiled.mixing import GOLDEN, candidate
 
 Hashes = npt.NDArray[np.uint64]
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int32]
 
-_FIRST = np.uint64(0xBF58_476D_1CE4_E5B9)
-_SECOND = np.uint64(0x94D0_49BB_1331_11EB)
-_GOLDEN = np.uint64(0x9E37_79B9_7F4A_7C15)
 _SALT = np.uint64(0x3C6E_F372_FE94_F82B)
-_30, _27, _31, _32 = np.uint64(30), np.uint64(27), np.uint64(31), np.uint64(32)
-
-
-@compiled
-def _candidate(at: np.uint64, workers: np.uint64) -> np.int64:
-    """Return the worker for the number `hash + index * GOLDEN` (`skewkit.partitioners.rules.candidates`)."""
-    at = (at ^ (at >> _30)) * _FIRST
-    at = (at ^ (at >> _27)) * _SECOND
-    return np.int64(((at ^ (at >> _31)) >> _32) * workers >> _32)
 
 
 @compiled
@@ -76,8 +65,8 @@ def route_estimated(
         at = hashes[i] ^ _SALT
         least, time = np.inf, 0.0
         for row in range(rows):
-            at += _GOLDEN
-            cell = _candidate(at, np.uint64(columns))
+            at += GOLDEN
+            cell = candidate(at, np.uint64(columns))
             count = counts[table, row, cell]
             if count < least:
                 least = count

@@ -6,24 +6,13 @@ import numpy as np
 import numpy.typing as npt
 
 from skewkit.compiled.jit import compiled
+from skewkit.compiled.least_heap import least_of_all, lower
+from skewkit.compiled.mixing import GOLDEN, candidate
 from skewkit.compiled.table import Lists
 
 Hashes = npt.NDArray[np.uint64]
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int32]
-
-_FIRST = np.uint64(0xBF58_476D_1CE4_E5B9)
-_SECOND = np.uint64(0x94D0_49BB_1331_11EB)
-_GOLDEN = np.uint64(0x9E37_79B9_7F4A_7C15)
-_30, _27, _31, _32 = np.uint64(30), np.uint64(27), np.uint64(31), np.uint64(32)
-
-
-@compiled
-def _candidate(at: np.uint64, workers: np.uint64) -> np.int64:
-    """Return the worker for the number `hash + index * GOLDEN` (`skewkit.partitioners.rules.candidates`)."""
-    at = (at ^ (at >> _30)) * _FIRST
-    at = (at ^ (at >> _27)) * _SECOND
-    return np.int64(((at ^ (at >> _31)) >> _32) * workers >> _32)
 
 
 @compiled
@@ -35,37 +24,6 @@ def _index(lists: Lists) -> None:
         while lists.slots[at] >= 0:
             at = (at + np.uint64(1)) & mask
         lists.slots[at] = row
-
-
-# The least loaded of all workers: a heap of fills as they were when it last looked, the lower place first
-
-
-@compiled
-def _lower(seen: Floats, owner: Ints, at: np.int64, fill: float, place: np.int64) -> None:
-    """Put (fill, place) at entry `at` of a heap, or below where it belongs."""
-    while True:
-        child = 2 * at + 1
-        if child >= seen.size:
-            break
-        right = child + 1
-        if right < seen.size and (
-            seen[right] < seen[child] or (seen[right] == seen[child] and owner[right] < owner[child])
-        ):
-            child = right
-        if seen[child] > fill or (seen[child] == fill and owner[child] > place):
-            break
-        seen[at], owner[at] = seen[child], owner[child]
-        at = child
-    seen[at], owner[at] = fill, place
-
-
-@compiled
-def _least_of_all(seen: Floats, owner: Ints, fills: Floats) -> np.int64:
-    while True:
-        place = np.int64(owner[0])
-        if fills[place] == seen[0]:
-            return place
-        _lower(seen, owner, np.int64(0), fills[place], place)
 
 
 @compiled
@@ -116,7 +74,7 @@ def route_online(
     workers = loads.size
     seen, owner = fills.copy(), np.arange(workers).astype(np.int32)
     for at in range(workers // 2 - 1, -1, -1):
-        _lower(seen, owner, np.int64(at), fills[at], np.int64(at))
+        lower(seen, owner, seen[at], np.int64(owner[at]), np.int64(at))
     keys, counts, slots, state = lists.keys, lists.counts, lists.slots, lists.state
     places, starts, lengths, floors, cursors = lists.places, lists.starts, lists.lengths, lists.floors, lists.cursors
     if state[2] < 0:
@@ -134,7 +92,7 @@ def route_online(
             at = (at + np.uint64(1)) & mask
             row = np.int64(slots[at])
         if row < 0:
-            place = _candidate(hashed + _GOLDEN, np.uint64(workers)) - shift
+            place = candidate(hashed + GOLDEN, np.uint64(workers)) - shift
             if place < 0:
                 place += workers
         else:
@@ -162,7 +120,7 @@ def route_online(
                 places[state[1]] = place
                 state[0] += 1
                 state[1] += 2
-            least = _least_of_all(seen, owner, fills)
+            least = least_of_all(fills, seen, owner)
             if fills[least] < fills[place]:
                 if not _join(lists, row, least, fills[least]):
                     return i, total

@@ -11,7 +11,7 @@ from typing import Any
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from skewkit.api.arguments import check_batch, check_frame
+from skewkit.api.arguments import check_batch
 from skewkit.api.profile import skew_profile
 from skewkit.delta.delta_table import TableName, existing_table, table_name
 from skewkit.delta.merge_keys import MergeKeys, merge_keys, row_hash
@@ -78,8 +78,7 @@ def merge(
         ArgumentError: no Delta table, an empty `on`, or one alias for both.
         UnsupportedError: the source is a stream.
     """
-    check_frame(source, "delta.merge")  # the second argument, of which the message says what it is
-    check_batch(source, "delta.merge")
+    check_batch(source, "delta.merge")  # the second argument, of which the message says what it is
     table = table_name(path_or_table)
     aliases = (target_alias, source_alias)
     wrong = next((a for a in aliases if not isinstance(a, str) or not a.replace("_", "a").isalnum()), None)

@@ -8,7 +8,7 @@ from typing import Any
 
 from pyspark.sql import DataFrame, DataFrameWriter
 
-from skewkit.api.arguments import check_batch, check_frame
+from skewkit.api.arguments import check_batch
 from skewkit.api.repartition.by_file_size import FILE_BYTES, file_bytes, file_choice, file_plan, partition_keys
 from skewkit.checks import one_of
 from skewkit.delta.delta_table import TableDetail, TableName, check_folder, last_row_bytes, table_detail, table_name
@@ -63,7 +63,6 @@ def write(
         UnsupportedError: the frame is a stream.
         AnalysisException: Delta's own errors stay Delta's; a write that fails leaves no new version.
     """
-    check_frame(df, "delta.write")
     check_batch(df, "delta.write")
     table = table_name(path_or_table)
     mode = one_of("mode", mode.lower() if isinstance(mode, str) else mode, MODES)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import datetime
+from collections.abc import Callable
 from decimal import Decimal
-from typing import Any
+from typing import Any, TypeVar
 
 from pyspark.sql import types as T
 
@@ -13,6 +14,7 @@ from skewkit.errors import ArgumentError, shown
 _WHOLE = (T.ByteType, T.ShortType, T.IntegerType, T.LongType)
 _BITS = {T.ByteType: 7, T.ShortType: 15, T.IntegerType: 31, T.LongType: 63}
 _MIDNIGHT = datetime.time()
+Day = TypeVar("Day", bound=datetime.date)
 
 
 def fitted(value: Any, type_: T.DataType, hint: object) -> Any:
@@ -57,19 +59,20 @@ def _fitted(value: Any, type_: T.DataType) -> Any:
 
 def _date(value: Any) -> datetime.date | None:
     if isinstance(value, str):
-        try:
-            return datetime.date.fromisoformat(value)
-        except ValueError:
-            return None
+        return _parsed(datetime.date.fromisoformat, value)
     return value if isinstance(value, datetime.date) and not isinstance(value, datetime.datetime) else None
 
 
 def _timestamp(value: Any) -> datetime.datetime | None:
     if isinstance(value, str):
-        try:
-            return datetime.datetime.fromisoformat(value)
-        except ValueError:
-            return None
+        return _parsed(datetime.datetime.fromisoformat, value)
     if isinstance(value, datetime.datetime):
         return value
     return datetime.datetime.combine(value, _MIDNIGHT) if isinstance(value, datetime.date) else None
+
+
+def _parsed(read: Callable[[str], Day], text: str) -> Day | None:
+    try:
+        return read(text)
+    except ValueError:
+        return None

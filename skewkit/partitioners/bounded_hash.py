@@ -34,15 +34,7 @@ class BoundedHash(Bounded):
 
     name: ClassVar[str] = "bounded_hash"
 
-    def __init__(
-        self,
-        workers: int,
-        seed: int = 0,
-        *,
-        epsilon: float = 0.01,
-        points: int = 1,
-        **unknown: Any,
-    ) -> None:
+    def __init__(self, workers: int, seed: int = 0, *, epsilon: float = 0.01, points: int = 1, **unknown: Any) -> None:
         super().__init__(workers, seed, epsilon=epsilon, **unknown)
         self.points = whole_number("points", points)
         self._ring = HashRing(self.workers, self.points, self.seed)

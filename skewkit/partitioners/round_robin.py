@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from skewkit.checks import Floats
 from skewkit.hashing.mix import Hashes, mix, to_range
@@ -30,16 +30,7 @@ class RoundRobin(HeadTail):
     name: ClassVar[str] = "round_robin"
     on_spark: ClassVar[str] = "plan"
 
-    def __init__(
-        self,
-        workers: int,
-        seed: int = 0,
-        *,
-        theta: float | None = None,
-        capacity: int | None = None,
-        **unknown: Any,
-    ) -> None:
-        super().__init__(workers, seed, theta=theta, capacity=capacity, **unknown)
+    def _begin(self) -> None:
         self._next = to_range(mix(self.seed), self.workers)
 
     def _seat(self, source: int, sources: int) -> None:

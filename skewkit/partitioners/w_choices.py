@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from skewkit.checks import Floats
 from skewkit.hashing.mix import Hashes
@@ -31,16 +31,7 @@ class WChoices(HeadTail):
     name: ClassVar[str] = "w_choices"
     on_spark: ClassVar[str] = "plan"
 
-    def __init__(
-        self,
-        workers: int,
-        seed: int = 0,
-        *,
-        theta: float | None = None,
-        capacity: int | None = None,
-        **unknown: Any,
-    ) -> None:
-        super().__init__(workers, seed, theta=theta, capacity=capacity, **unknown)
+    def _begin(self) -> None:
         self._least = LeastLoaded(self._loads)
 
     def _head_worker(self, hashed: int) -> int:

@@ -12,7 +12,6 @@ from pyspark.sql.types import NumericType, StructType
 from skewkit.api.arguments import (
     analysed,
     check_batch,
-    check_frame,
     check_partitions,
     check_strategy,
     given_profile,
@@ -70,7 +69,6 @@ def skew_groupby(
     >>> sorted(hot.vs) == list(range(60))
     True
     """
-    check_frame(df, "skew_groupby")
     check_batch(df, "skew_groupby", "; for groups that go on over micro-batches use df.groupBy with a watermark")
     settings = settings_of(df)
     check_strategy(strategy, ("auto", "native", *SCHEMES))

@@ -10,7 +10,7 @@ from typing import Any
 
 from pyspark.sql import DataFrame
 
-from skewkit.api.arguments import analysed, check_batch, check_frame, check_partitions, check_strategy, settings_of
+from skewkit.api.arguments import analysed, check_batch, check_partitions, check_strategy, settings_of
 from skewkit.errors import ArgumentError, ArgumentTypeError, UnsupportedError, nearest
 from skewkit.options import Settings
 from skewkit.plan.choice import Choice
@@ -84,7 +84,7 @@ def join_request(
 ) -> JoinRequest:
     """Return the request of a call, its arguments checked before any job."""
     for side, frame in frames.items():
-        check_batch(check_frame(frame, f"skew_join ({side})"), f"skew_join ({side})")
+        check_batch(frame, f"skew_join ({side})")
     if profiles.right is not None and profiles.left is None:
         raise ArgumentError("right_profile is used together with left_profile; give that one too")
     kind = _kind(how)

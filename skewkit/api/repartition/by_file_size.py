@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from pyspark.sql import DataFrame
 
-from skewkit.api.arguments import check_batch, check_frame, given_profile, settings_of
+from skewkit.api.arguments import check_batch, given_profile, settings_of
 from skewkit.checks import whole_number
 from skewkit.errors import ArgumentError, ArgumentTypeError, ProfileError
 from skewkit.options import byte_size
@@ -66,7 +66,6 @@ def repartition_by_file_size(
     >>> "files of 8 partition values" in explain(frame)
     True
     """
-    check_frame(df, "repartition_by_file_size")
     check_batch(df, "repartition_by_file_size")
     target = file_bytes(target_file_bytes) or FILE_BYTES
     found = partition_keys(df, keys)

@@ -11,7 +11,7 @@ from typing import Any
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-from skewkit.api.arguments import check_batch, check_frame, check_strategy
+from skewkit.api.arguments import check_batch, check_strategy
 from skewkit.api.window.skew_window import STRATEGIES, skew_window
 from skewkit.errors import ArgumentError, ArgumentTypeError, KeyTypeError
 from skewkit.plan.choice import Choice
@@ -69,7 +69,6 @@ def skew_asof_join(
     [Row(k='a', t=5, price=1.5), Row(k='a', t=9, price=2.5)]
     """
     for frame in (left, right):
-        check_frame(frame, "skew_asof_join")
         check_batch(frame, "skew_asof_join")
     check_strategy(strategy, STRATEGIES)
     if direction not in DIRECTIONS:

@@ -11,14 +11,7 @@ from typing import Any
 from pyspark.sql import Column, DataFrame, WindowSpec
 from pyspark.sql import functions as F
 
-from skewkit.api.arguments import (
-    check_batch,
-    check_frame,
-    check_partitions,
-    check_strategy,
-    given_profile,
-    settings_of,
-)
+from skewkit.api.arguments import check_batch, check_partitions, check_strategy, given_profile, settings_of
 from skewkit.api.window.window_decision import Asked, WindowDecision
 from skewkit.errors import ArgumentError, ArgumentTypeError, UnsupportedError
 from skewkit.plan.choice import Choice
@@ -84,7 +77,6 @@ def skew_window(
     >>> rows.where("k = 'hot'").agg(F.max("rn"), F.max("total")).first()
     Row(max(rn)=60, max(total)=1770)
     """
-    check_frame(df, "skew_window")
     check_batch(df, "skew_window")
     settings = settings_of(df)
     check_strategy(strategy, STRATEGIES)

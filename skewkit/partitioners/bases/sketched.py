@@ -32,19 +32,18 @@ class Sketched(Partitioner):
     """
 
     def __init__(
-        self,
-        workers: int,
-        seed: int = 0,
-        *,
-        theta: float | None = None,
-        capacity: int | None = None,
-        **unknown: Any,
+        self, workers: int, seed: int = 0, *, theta: float | None = None, capacity: int | None = None, **unknown: Any
     ) -> None:
         super().__init__(workers, seed, **unknown)
         self.theta = threshold(theta, self.workers)
         self.capacity = counters(capacity, self.theta, self.workers)
         self._plain: SpaceSaving | None = SpaceSaving(self.capacity)
         self._packed: Table | None = None  # the same as arrays; of the two forms one is there at a time
+        self._begin()
+
+    def _begin(self) -> None:
+        """Set what a scheme without further options has beside the sketch; nothing to do for others."""
+        return None
 
     @property
     def _sketch(self) -> SpaceSaving:

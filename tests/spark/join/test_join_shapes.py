@@ -22,15 +22,8 @@ TINY = {
 
 
 @pytest.fixture(scope="module")
-def facts(skewed):
-    return skewed(4000)
-
-
-@pytest.fixture(scope="module")
-def dimension(spark):
-    """One row per key, hot key included; half of the tail is missing, two rows have a null key."""
-    keys = spark.range(0, 160).selectExpr("id k", "concat('name ', id) name")
-    return keys.unionAll(spark.range(2).selectExpr("cast(null as bigint) k", "'nobody' name")).repartition(3)
+def facts(sales):
+    return sales
 
 
 def filled(frame):

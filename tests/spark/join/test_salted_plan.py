@@ -55,22 +55,23 @@ def test_the_salted_plan_shuffles_each_side_once(facts, dims, how):
         assert not re.search(r"\brand|Python|Nested|Cartesian", text)
 
 
-def test_rows_that_are_wide_in_their_files_are_not_hashed(spark, tmp_path):
+@pytest.fixture
+def wide(spark, tmp_path):
+    """Long texts in a file, which hardly become smaller there."""
     spark.range(2_000).selectExpr(
         "id AS k", "concat_ws('', transform(sequence(1, 100), i -> uuid())) AS blob"
     ).write.parquet(str(tmp_path / "wide"))
-    wide = spark.read.parquet(str(tmp_path / "wide"))
+    return spark.read.parquet(str(tmp_path / "wide"))
+
+
+def test_rows_that_are_wide_in_their_files_are_not_hashed(spark, wide):
     facts = spark.range(4_000).selectExpr("if(id % 2 = 0, 0, id % 2000) AS k", "id AS v")
     for most, operator in (("134217728", "ShuffledHashJoin"), ("200000", "SortMergeJoin")):
         with conf(spark, "spark.skewkit.hashJoinBytes", most):
             assert operator in explained(skew_join(facts, wide, "k", strategy="salt", partitions=4))
 
 
-def test_long_texts_are_seen_below_a_filter_and_in_a_cache(spark, tmp_path):
-    spark.range(2_000).selectExpr(
-        "id AS k", "concat_ws('', transform(sequence(1, 100), i -> uuid())) AS blob"
-    ).write.parquet(str(tmp_path / "wide"))
-    wide = spark.read.parquet(str(tmp_path / "wide"))
+def test_long_texts_are_seen_below_a_filter_and_in_a_cache(spark, wide):
     facts = spark.range(4_000).selectExpr("if(id % 2 = 0, 0, id % 2000) AS k", "id AS v")
     cached = wide.where("k < 1999").cache()
     assert cached.count() == 1_999
