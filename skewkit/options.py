@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, fields
 from typing import Any
 
-from skewkit.errors import ArgumentError
+from skewkit.errors import ArgumentError, nearest
 
 PREFIX = "spark.skewkit."
 _SIZE = re.compile(r"(\d+)\s*([kmgtp]?)i?b?")
@@ -54,6 +54,20 @@ def read_settings(conf: Callable[[str], str | None]) -> Settings:
         if text is not None:
             values[each.name] = _parsed(each.metadata, each.default, text)
     return Settings(**values)
+
+
+def unknown_settings(names: Iterable[str]) -> list[str]:
+    """Return a sentence for each conf that begins as skewkit's do and is none of them.
+
+    >>> unknown_settings(["spark.skewkit.marign", "spark.skewkit.slots"])[0].partition(" Valid")[0]
+    "spark.skewkit.marign is no setting of skewkit and changes nothing: did you mean 'spark.skewkit.margin'?"
+    """
+    known = [each.metadata["conf"] for each in fields(Settings)]
+    return [
+        f"{name} is no setting of skewkit and changes nothing: {nearest(name, known)}"
+        for name in names
+        if name.startswith(PREFIX) and name not in known
+    ]
 
 
 def byte_size(text: str | None, unit: str = "b") -> int | None:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
+from weakref import WeakSet
 
 from pyspark import errors as spark_errors
 from pyspark.errors import AnalysisException, PySparkException, PySparkTypeError
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 
 from skewkit.checks import whole_number
 from skewkit.errors import (
@@ -21,7 +23,7 @@ from skewkit.errors import (
     nearest,
     shown,
 )
-from skewkit.options import Settings, read_settings
+from skewkit.options import PREFIX, Settings, read_settings, unknown_settings
 from skewkit.plan.profile.key_profile import KeyProfile, named_heavy
 from skewkit.plan.profile.rehash import NO_KEY, recast
 from skewkit.plan.profile.values import hashable, is_value_of
@@ -29,6 +31,7 @@ from skewkit.spark.explained.plan_facts import PlanFacts
 from skewkit.spark.expressions.keys import Keys
 from skewkit.spark.session.compat import (
     conf_reader,
+    confs_named,
     default_partitions,
     is_column,
     is_frame,
@@ -94,8 +97,19 @@ def check_strategy(strategy: str, valid: Iterable[str]) -> str:
 
 
 def settings_of(df: DataFrame) -> Settings:
-    """Return the settings of a frame's session; operators ask once, before any job."""
+    """Return the settings of a frame's session; operators ask once, before any job.
+
+    The first time that a session is asked, it is warned of confs that are no settings.
+    """
+    if df.sparkSession not in _ASKED:
+        _ASKED.add(df.sparkSession)
+        for warning in unknown_settings(confs_named(df.sparkSession, PREFIX)):
+            warnings.warn(warning, UserWarning, stacklevel=4)
     return read_settings(conf_reader(df.sparkSession))
+
+
+_ASKED: WeakSet[SparkSession] = WeakSet()
+"""Sessions whose confs have been looked through."""
 
 
 def analysed(build: Callable[[], DataFrame], functions: Iterable[str] = ()) -> DataFrame:

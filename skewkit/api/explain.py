@@ -7,7 +7,7 @@ from typing import Any
 from pyspark.sql import DataFrame
 
 from skewkit.plan.explanation import choice_text
-from skewkit.spark.session.remembered import choice_of
+from skewkit.spark.session.remembered import choices_of
 
 
 class Explanation(str):
@@ -30,14 +30,17 @@ class Explanation(str):
 def explain(frame: DataFrame) -> Explanation:
     """Return which keys are hot, what plain Spark would make of them, and what was chosen at what cost.
 
-    No job is started: the text was settled when the operator was called.
+    No job is started: the text was settled when the operator was called. Of a frame that was derived from skewkit's
+    (by `where`, `select`, `join`, ...) it says what became of each operator inside, the last one first.
 
     Raises:
-        ArgumentError: skewkit did not return this frame.
+        ArgumentError: skewkit did not return this frame, nor, among its last 50, one that it was derived from.
 
     >>> df = spark.range(1000).selectExpr("if(id < 700, 0, id) AS k")
     >>> explain(skew_groupby(df, "k").count())  # doctest: +ELLIPSIS
     group by k, ... partitions
       strategy   native: Spark combines count before the shuffle, so a hot key costs nothing
+    >>> "native" in explain(skew_groupby(df, "k").count().where("count > 1"))
+    True
     """
-    return Explanation(choice_text(choice_of(frame)))
+    return Explanation("\n\n".join(map(choice_text, choices_of(frame))))

@@ -37,7 +37,7 @@ def local_session(
 ) -> SparkSession:
     """Start, or return, a Spark session on this machine without a screenful of log lines.
 
-    What the JVM writes goes to a log file, whose path is `spark.conf.get("spark.skewkit.log")`. Python workers run
+    What the JVM writes goes to a log file, whose path is `spark.conf.get("spark.skewkitLog")`. Python workers run
     this very Python, unless the environment variable PYSPARK_PYTHON names another.
 
     Args:
@@ -59,7 +59,7 @@ def local_session(
     if delta:
         builder = _with_delta(builder)
     log = Path(tempfile.gettempdir()) / f"skewkit-spark-{os.getpid()}.log"
-    settings = {**_CONFS, **(_DELTA_CONFS if delta else {}), **(confs or {}), "spark.skewkit.log": str(log)}
+    settings = {**_CONFS, **(_DELTA_CONFS if delta else {}), **(confs or {}), "spark.skewkitLog": str(log)}
     for name, value in settings.items():
         builder = builder.config(name, value)
     try:

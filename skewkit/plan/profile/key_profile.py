@@ -7,6 +7,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
+from html import escape
 from typing import Any, TextIO
 
 from skewkit.errors import ArgumentError, ArgumentTypeError, ProfileError
@@ -22,7 +23,7 @@ FORMAT = 1
 _SHOWN = 8
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class KeyProfile:
     """The skew of one list of key columns, as `skew_profile` measured it.
 
@@ -227,6 +228,17 @@ class KeyProfile:
             return profile
         except (KeyError, TypeError, ValueError) as error:
             raise ProfileError(f"this profile's JSON is damaged ({error}); profile the frame anew") from error
+
+    def __repr__(self) -> str:
+        """Return one line: what a notebook shows of a profile inside a list."""
+        hottest = max((*self.heavy, *self.null_heavy), key=lambda h: h.estimate, default=None)
+        most = f", most {key_text(hottest.key)}: {hottest.estimate / self.rows:.1%}" if hottest and self.rows else ""
+        read = ", sampled" if self.sampled else ""
+        return f"KeyProfile(keys={list(self.keys)}, rows={self.rows:,.0f}, heavy={len(self.heavy)}{most}{read})"
+
+    def _repr_html_(self) -> str:
+        """Return the table of `show` for a notebook's cell."""
+        return f"<pre>{escape(str(self))}</pre>"
 
     def __str__(self) -> str:
         return profile_text(self)

@@ -53,6 +53,14 @@ def conf_reader(spark: SparkSession) -> Callable[[str], str | None]:
     return read
 
 
+def confs_named(spark: SparkSession, prefix: str) -> list[str]:
+    """Return the names of the session's confs that begin so, none where they cannot be listed (Spark 3.5)."""
+    try:
+        return sorted(name for name in spark.conf.getAll if name.startswith(prefix))
+    except Exception:  # not public in every version
+        return []
+
+
 def in_force(spark: SparkSession, name: str) -> str | None:
     """Return a conf of Spark's own as it is in force, set or not; None where this version has none of the name.
 

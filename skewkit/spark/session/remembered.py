@@ -11,9 +11,12 @@ from skewkit.errors import ArgumentError
 from skewkit.logs import LOG
 from skewkit.plan.choice import Choice
 from skewkit.plan.decision import Decision
+from skewkit.spark.explained.within import frames_within
 from skewkit.spark.session.jobs import Used, used_so_far
 
 _CHOICES: weakref.WeakKeyDictionary[DataFrame, Choice] = weakref.WeakKeyDictionary()
+_LAST: deque[DataFrame] = deque(maxlen=50)
+"""The last frames: their plans are found again in those of frames that the user derived from them."""
 _DECISIONS: deque[Decision] = deque(maxlen=1000)
 
 
@@ -23,6 +26,7 @@ def remember(frame: DataFrame, choice: Choice, used: Used | None = None) -> Data
     `used` is what it took to decide.
     """
     _CHOICES[frame] = choice
+    _LAST.append(frame)
     used = used or used_so_far()
     _DECISIONS.append(Decision(choice, used.seconds, used.jobs))
     LOG.info("%s: %s (%s)", choice.operator, choice.strategy, choice.reason)
@@ -40,14 +44,30 @@ def decisions() -> list[Decision]:
 
 
 def choice_of(frame: DataFrame) -> Choice:
-    """Return the choice behind a frame.
+    """Return the choice behind a frame that skewkit returned.
 
     Raises:
         ArgumentError: skewkit did not return this frame.
     """
     if frame not in _CHOICES:
-        raise ArgumentError(
-            "this frame was not returned by skewkit, so there is no plan to explain; pass the very frame that "
-            "skew_join or skew_groupby gave, before further select() or filter()"
-        )
+        raise ArgumentError("this frame was not returned by skewkit; pass the very frame that an operator gave")
     return _CHOICES[frame]
+
+
+def choices_of(frame: DataFrame) -> list[Choice]:
+    """Return the choice behind a frame, else those behind the frames that it was made of, the last one first.
+
+    No job is started. Frames that it was made of are looked for among the last 50 that skewkit returned.
+
+    Raises:
+        ArgumentError: there is none.
+    """
+    if frame in _CHOICES:
+        return [_CHOICES[frame]]
+    found = frames_within(frame, list(_LAST)[::-1])
+    if not found:
+        raise ArgumentError(
+            f"this frame was not returned by skewkit, nor made of one of the last {_LAST.maxlen} that were, so there "
+            "is no plan to explain; skewkit.decisions() lists what was decided"
+        )
+    return [_CHOICES[each] for each in found]

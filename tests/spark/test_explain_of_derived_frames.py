@@ -1,0 +1,52 @@
+"""`explain` of frames that the user derived from skewkit's, and confs that are no settings."""
+
+import warnings
+
+import pytest
+from pyspark.sql import functions as F
+
+import skewkit
+from skewkit import explain
+from skewkit.errors import ArgumentError
+
+
+@pytest.mark.connect
+def test_operators_inside_are_found(spark):
+    left = spark.range(300).selectExpr("if(id % 3 > 0, 7, id) AS k", "id AS v")
+    right = spark.range(40).selectExpr("id AS k", "id AS w")
+    joined = skewkit.skew_join(left, right, "k", "left", strategy="salt", partitions=4)
+    again = skewkit.skew_window(joined.where("v > 3"), "k", "v", strategy="native").select(n=F.count("v"))
+    native = skewkit.skew_join(left, right, "k", strategy="native")
+    derived = (
+        again.where("n > 1"),
+        again.select("k", (F.col("n") + 1).alias("m")),
+        again.withColumn("x", F.lit(1)),
+        again.alias("a").groupBy("k").count(),
+        right.withColumnRenamed("k", "other").join(again, F.col("other") == again["k"], "left"),
+    )
+    del again
+    for frame in derived:
+        window, join = explain(frame).split("\n\n")
+        assert "window partitioned by k" in window
+        assert "left join on k" in join
+        assert "strategy   salt" in join
+    assert "inner join on k" in explain(native.limit(3))
+    for frame in (left, right.where("w > 3"), left.join(right, "k", "left")):
+        with pytest.raises(ArgumentError, match="was not returned by skewkit"):
+            explain(frame)
+
+
+@pytest.mark.connect
+def test_a_conf_that_is_no_setting_is_told_once(spark, connect):
+    session = spark if connect else spark.newSession()
+    session.conf.set("spark.skewkit.marign", "3")
+    try:
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always")
+            for _ in range(2):
+                skewkit.skew_groupby(session.range(9), "id").count()
+    finally:
+        session.conf.unset("spark.skewkit.marign")
+    found = [str(each.message) for each in told if "skewkit" in str(each.message)]
+    assert len(found) == (0 if connect else 1), found
+    assert connect or "did you mean 'spark.skewkit.margin'?" in found[0]
