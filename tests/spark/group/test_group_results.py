@@ -61,7 +61,11 @@ def column_of(values, how):
     objects = pd.Series(values, dtype=object)
     if how == "objects" or (how == "plain" and None in values):
         return objects
-    return objects.infer_objects() if how == "plain" else objects.convert_dtypes(dtype_backend=how)
+    if how == "plain":
+        return objects.infer_objects()
+    if None in values and any(type(value) is int for value in values):  # `convert_dtypes` goes by way of floats
+        return pd.Series(values, dtype={"numpy_nullable": "Int64", "pyarrow": "int64[pyarrow]"}[how])
+    return objects.convert_dtypes(dtype_backend=how)
 
 
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
