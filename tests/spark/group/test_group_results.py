@@ -63,9 +63,9 @@ def column_of(values, how):
         return objects
     if how == "plain":
         return objects.infer_objects()
-    if None in values and any(type(value) is int for value in values):  # `convert_dtypes` goes by way of floats
+    if values and all(value is None or type(value) is int for value in values):  # `convert_dtypes` goes by way of floats
         return pd.Series(values, dtype={"numpy_nullable": "Int64", "pyarrow": "int64[pyarrow]"}[how])
-    return objects.convert_dtypes(dtype_backend=how)
+    return objects.convert_dtypes(dtype_backend=how, convert_integer=False)
 
 
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
