@@ -11,6 +11,7 @@ from skewkit.options import Settings
 from skewkit.plan.profile.key_profile import KeyProfile
 from skewkit.spark.explained.plan_facts import PlanFacts
 from skewkit.spark.sampling.file_sample import sample_files
+from tests.helpers import conf, physical_plan
 from tests.spark.sampling.test_ask import answered
 
 FILES = 96
@@ -60,7 +61,8 @@ def test_files_that_are_not_taken_are_not_read(spark, tables):
     taken = sample_files(PlanFacts(spark.read.parquet(str(tables / "sorted"))), 1_000).frame
     with_names = taken.select(F.col("_metadata.file_name").alias("name"))
     assert with_names.distinct().count() == 48
-    assert "file_name" in taken._jdf.queryExecution().executedPlan().toString().split("DataFilters")[1]
+    with conf(spark, "spark.sql.maxMetadataValueLength", "1000"):
+        assert "file_name" in physical_plan(taken).split("DataFilters")[1]
 
 
 @pytest.mark.connect
