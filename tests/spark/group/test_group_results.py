@@ -63,7 +63,8 @@ def column_of(values, how):
         return objects
     if how == "plain":
         return objects.infer_objects()
-    if values and all(value is None or type(value) is int for value in values):  # `convert_dtypes` goes by way of floats
+    # `convert_dtypes` of whole numbers goes by way of floats.
+    if values and all(value is None or type(value) is int for value in values):
         return pd.Series(values, dtype={"numpy_nullable": "Int64", "pyarrow": "int64[pyarrow]"}[how])
     return objects.convert_dtypes(dtype_backend=how, convert_integer=False)
 
