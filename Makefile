@@ -10,7 +10,7 @@ SIDE_BY_SIDE := -n 2 --dist worksteal
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo pipeline test test-slow test-all coverage lint types wheel bench format clean preflight venv
+.PHONY: help demo pipeline test test-slow test-all test-versions coverage lint types wheel bench bench-auto format clean preflight venv
 
 # Spark's Python workers must be those of .venv, and Spark the one in .venv, whatever the shell has set.
 export PYSPARK_PYTHON := $(CURDIR)/$(PY)
@@ -27,7 +27,7 @@ CHECK = command -v $(PYTHON) >/dev/null || { echo "skewkit needs Python 3.10 or 
   $(PYTHON) scripts/preflight.py
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-9s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
 
 demo: preflight venv ## run the example job: see skew, explain it, remove it
 	@$(PY) examples/main_job.py $(ARGS)
@@ -45,6 +45,9 @@ test-slow: preflight venv ## what `make test` leaves out: the tests marked slow,
 	@$(PY) -m pytest $(SIDE_BY_SIDE) --durations=10 --hypothesis-profile many -m "slow or hypothesis" $(ARGS)
 	@$(PY) -m pytest $(SIDE_BY_SIDE) --connect -m "connect and slow" $(ARGS)
 	@$(PY) -m pytest --delta -m slow tests/delta $(ARGS)
+
+test-versions: preflight venv ## each operator and strategy on every PySpark that README names (ARGS="4.3.0" for one)
+	@$(PY) scripts/versions.py $(ARGS)
 
 coverage: preflight venv ## lines and branches of skewkit/ that the tests of `make test` reach, on both kinds of session
 	@rm -rf .coverage
@@ -67,6 +70,9 @@ wheel: preflight venv ## build dist/skewkit-*.whl
 
 bench: preflight venv ## run the benchmarks
 	@$(PY) -m benchmarks $(ARGS)
+
+bench-auto: preflight venv ## `auto` beside plain Spark over sizes, widths, shares and operators
+	@$(PY) -m benchmarks never_lose $(ARGS)
 
 format: venv ## let ruff repair and format the code
 	@$(PY) -m ruff check --fix .

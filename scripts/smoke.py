@@ -1,0 +1,143 @@
+"""Each operator and strategy once beside plain Spark, on the PySpark that is installed: two minutes a session.
+
+    python scripts/smoke.py [--connect] [--delta]
+
+Prints one line for each: `ok`, `refused` with skewkit's own sentence, or `FAILED`; exits with 1 if one failed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+
+import pandas as pd
+from pyspark.sql import DataFrame, SparkSession, Window
+from pyspark.sql import functions as F
+
+import skewkit
+from skewkit.testing import assert_same_rows, local_session
+
+Case = tuple[str, Callable[[], DataFrame], Callable[[], DataFrame]]
+
+
+def sums(parts: pd.DataFrame) -> pd.DataFrame:
+    """Return the sum of a group, or of its partial sums."""
+    return parts.groupby("k", as_index=False, dropna=False)["v"].sum()
+
+
+def cases(spark: SparkSession) -> Iterator[Case]:
+    """Yield a name, what skewkit returns and what plain Spark does."""
+    left = spark.range(0, 3000, 1, 3).selectExpr("if(id % 10 < 6, 7, if(id % 50 = 49, null, id % 90)) AS k", "id AS v")
+    right = spark.range(0, 120, 1, 2).selectExpr("if(id = 119, null, id) AS k", "id AS w")
+    hows = ("inner", "left", "right", "full", "semi", "anti")
+    for how in hows:
+        for strategy in ("auto", "salt", "broadcast_head", "broadcast_side"):
+            if (strategy, how) not in (("broadcast_head", "full"), ("broadcast_side", "full")):
+                yield (
+                    f"skew_join {how} {strategy}",
+                    lambda how=how, strategy=strategy: skewkit.skew_join(left, right, "k", how, strategy=strategy),
+                    lambda how=how: left.join(right, "k", how),
+                )
+    condition = (left["k"] == right["k"]) & (left["v"] > right["w"])
+    yield (
+        "skew_join by condition",
+        lambda: skewkit.skew_join(left, right, condition, "left", strategy="salt"),
+        lambda: left.join(right, condition, "left"),
+    )
+    for aggregate in ("collect_set", "mode", "median"):
+        of = getattr(F, aggregate)("v") if aggregate != "collect_set" else F.sort_array(F.collect_set("v"))
+        whole = F.collect_set("v") if aggregate == "collect_set" else of
+        yield (
+            f"skew_groupby agg {aggregate}",
+            lambda whole=whole: _sorted(skewkit.skew_groupby(left, "k", strategy="wrap").agg(whole.alias("x"))),
+            lambda whole=whole: _sorted(left.groupBy("k").agg(whole.alias("x"))),
+        )
+    schema = "k bigint, v bigint"
+    yield (
+        "skew_groupby applyInPandas with merge",
+        lambda: skewkit.skew_groupby(left, "k", strategy="wrap").applyInPandas(sums, schema, merge=sums),
+        lambda: left.groupBy("k").applyInPandas(sums, schema),
+    )
+    yield (
+        "skew_groupby applyInArrow",
+        lambda: skewkit.skew_groupby(left, "k", strategy="wrap").applyInArrow(lambda table: table, schema),
+        lambda: left.groupBy("k").applyInArrow(lambda table: table, schema),
+    )
+    by = Window.partitionBy("k").orderBy("v")
+    window = lambda: skewkit.skew_window(left, "k", "v", strategy="split")  # noqa: E731
+    yield "skew_window sum", lambda: window().select(x=F.sum("v")), lambda: left.withColumn("x", F.sum("v").over(by))
+    yield "skew_window lag", lambda: window().select(x=F.lag("v")), lambda: left.withColumn("x", F.lag("v").over(by))
+    left.createOrReplaceTempView("smoke_left")
+    right.createOrReplaceTempView("smoke_right")
+    query = "SELECT %s l.v, r.w FROM smoke_left l JOIN smoke_right r ON l.k = r.k"
+    yield (
+        "skewkit.sql SKEW hint",
+        lambda: skewkit.sql(spark, query % "/*+ SKEW('l', 'k', 7) */"),
+        lambda: spark.sql(query % ""),
+    )
+
+    def registered() -> DataFrame:
+        skewkit.register(spark)
+        return spark.sql("SELECT count(skew_bucket(4, k)) AS n FROM smoke_left")
+
+    yield "register", registered, lambda: spark.sql("SELECT count(*) AS n FROM smoke_left")
+
+
+def delta_cases(spark: SparkSession) -> Iterator[Case]:
+    """Yield what needs a session with Delta Lake."""
+    rows = spark.range(0, 2000, 1, 4).selectExpr("if(id % 10 < 8, 1, id % 20) AS day", "id AS v")
+
+    def written() -> DataFrame:
+        folder = tempfile.mkdtemp()
+        skewkit.delta.write(rows, folder, partition_by="day", target_file_bytes=4096)
+        return spark.read.format("delta").load(folder)
+
+    def merged() -> DataFrame:
+        folder = tempfile.mkdtemp()
+        rows.where("v < 1500").write.format("delta").save(folder)
+        changes = rows.where("v >= 1400").selectExpr("if(v % 3 = 0, null, v) AS v", "-day AS day")
+        skewkit.delta.merge(folder, changes, "v").whenMatchedUpdateAll().whenNotMatchedInsertAll().execute()
+        return spark.read.format("delta").load(folder).select("v", "day")
+
+    def expected() -> DataFrame:
+        changes = rows.where("v >= 1400").selectExpr("if(v % 3 = 0, null, v) AS v", "-day AS day")
+        return rows.where("v < 1500").join(changes, "v", "anti").select("v", "day").unionAll(changes)
+
+    yield "delta.write", written, lambda: rows
+    yield "delta.merge", merged, expected
+
+
+def _sorted(frame: DataFrame) -> DataFrame:
+    return frame.selectExpr("k", "sort_array(x) AS x") if dict(frame.dtypes)["x"].startswith("array") else frame
+
+
+def main() -> int:
+    """Run all, print a line for each, and return the exit code."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--connect", action="store_true")
+    parser.add_argument("--delta", action="store_true")
+    arguments = parser.parse_args()
+    confs = {"spark.sql.shuffle.partitions": "4", "spark.sql.autoBroadcastJoinThreshold": "-1"}
+    spark = local_session(connect=arguments.connect, delta=arguments.delta, confs=confs)
+    failed = 0
+    try:
+        found = [*cases(spark), *(delta_cases(spark) if arguments.delta else ())]
+        for name, ours, plain in found:
+            try:
+                assert_same_rows(ours(), plain())
+                said = "ok"
+            except skewkit.SkewkitError as error:
+                said = f"refused  {str(error).splitlines()[0][:120]}"
+            except Exception as error:
+                said, failed = f"FAILED   {type(error).__name__}: {str(error)[:300]}", failed + 1
+            sys.stdout.write(f"{name:40}{said}\n")
+            sys.stdout.flush()
+    finally:
+        spark.stop()
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
