@@ -34,7 +34,7 @@ CONFS = {
 # Tests of single plans and corners take turns: one in so many is in `make test`, others for every commit. What every
 # commit needs is in tests/differential and in the modules right under tests/spark.
 TURNS = {
-    **dict.fromkeys(("tests/spark/join", "tests/spark/group", "tests/spark/window"), 8),
+    **dict.fromkeys(("tests/spark/join", "tests/spark/group", "tests/spark/window"), 10),
     **dict.fromkeys(("tests/spark/sampling", "tests/sql"), 5),
     **dict.fromkeys(("tests/decisions", "tests/expressions"), 3),
     "tests/partitioners": 2,

@@ -37,7 +37,7 @@ def assert_even(df, key):
     assert min(rows) >= 0.95 * mean
 
 
-@pytest.mark.every(2)
+@pytest.mark.every(4)
 @pytest.mark.parametrize("z", [0.8, 1.2, 1.6, 2.0])
 def test_zipf(spark, tmp_path, z):
     import pandas as pd
@@ -47,7 +47,7 @@ def test_zipf(spark, tmp_path, z):
     assert_even(spark.read.parquet(str(tmp_path / "zipf.parquet")), "k")
 
 
-@pytest.mark.every(7)
+@pytest.mark.every(9)
 @pytest.mark.parametrize(("table", "key"), REAL)
 def test_real_keys(spark, tmp_path, table, key):
     """The salt of a row takes the time of its file, which is fixed here.
