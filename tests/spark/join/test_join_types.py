@@ -146,7 +146,7 @@ SQL = {
     "a.k = b.k AND (a.v BETWEEN 1 AND 900 AND b.name <> 'x = y AND z')": "salt",
     "a.k + 1 == b.k + 1 AND CASE WHEN a.v > 2 AND b.k = 0 THEN a.v % 2 = 0 ELSE true END": "salt",
     "a.k = b.k AND a.v > 3 OR a.v = b.k": "native",
-    "NOT a.k <> b.k": "native",
+    "NOT a.k <> b.k": "salt",
 }
 
 
