@@ -254,7 +254,7 @@ def test_hostile_names_a_clustered_target_and_a_view_left_behind(spark, tmp_path
     found = read(spark, path)
     assert found.where("`c.d` = 'seen'").count() == 150
     assert found.count() == 150 + 2 * 150
-    assert not [table for table in spark.catalog.listTables() if table.name.startswith("skewkit_merge")]
+    assert spark.sql("SHOW VIEWS LIKE 'skewkit_merge*'").count() == 0
 
 
 def test_the_users_cache_stays(spark, tmp_path, connect):
@@ -304,6 +304,10 @@ def test_bad_input_is_told_before_anything_is_written(spark, tmp_path):
         delta.merge(path, spark.readStream.format("rate").load(), "k")
     with pytest.raises(ArgumentTypeError):
         delta.merge(path, "frame", "k")
-    with pytest.raises(AnalysisException):
-        delta.merge(path, target, "k").whenMatchedUpdate(set={"nothing": "1"}).execute()
+    for name in ("kk", "t.kk", "s.k", "`kk`"):
+        with pytest.raises(ColumnNotFoundError, match="did you mean 'k'"):
+            delta.merge(path, target, "k").whenMatchedUpdate(set={name: "1"})
+    # Delta 4.4 has no text for this error, which PySpark fails to read.
+    with pytest.raises(Exception, match="DELTA_MERGE_UNRESOLVED_EXPRESSION"):
+        delta.merge(path, target, "k").whenMatchedUpdate(set={"v": "s.nothing"}).execute()
     assert versions(path) == 1
