@@ -3,7 +3,6 @@
 import random
 
 import pytest
-from pyspark.errors import AnalysisException
 from pyspark.sql import functions as F
 
 import skewkit
