@@ -56,6 +56,7 @@ def customers(spark, rows=400):
     )  # fmt: skip
 
 
+@pytest.mark.every(2)
 def test_scd2_as_delta_documents_it(spark, tmp_path, adaptive):
     plain, ours = twins(customers(spark), tmp_path)
     updates = spark.range(200, 700).selectExpr(
@@ -161,7 +162,7 @@ def random_rows(spark, seed, type_, *, target):
     return frame.select(F.expr(cast.get(type_, f"cast(k AS {type_})")).alias("k"), "l", "v")
 
 
-@pytest.mark.every(15)
+@pytest.mark.every(120)
 @pytest.mark.parametrize("clauses", CLAUSES)
 @pytest.mark.parametrize("keys", KEYS)
 @pytest.mark.parametrize("type_", TYPES)
@@ -205,6 +206,7 @@ def test_rows_of_null_keys_are_spread(spark, tmp_path):
     assert "full outer" in text
 
 
+@pytest.mark.slow
 def test_placeholders_are_spread_only_where_the_target_has_none(spark, tmp_path):
     target = spark.range(100).selectExpr("id AS k", "id AS v")
     source = spark.range(300).selectExpr("if(id % 3 > 0, -1, id) AS k", "id AS v").where("k < 0 OR v % 3 = 0")
@@ -239,6 +241,7 @@ def test_schema_evolution_and_no_helper_column(spark, tmp_path):
     assert read(spark, ours).schema == read(spark, plain).schema
 
 
+@pytest.mark.slow
 def test_hostile_names_a_clustered_target_and_a_view_left_behind(spark, tmp_path):
     path = tmp_path / "it's a `t`"
     named = "delta.`" + str(path).replace("`", "``") + "`"
@@ -256,6 +259,7 @@ def test_hostile_names_a_clustered_target_and_a_view_left_behind(spark, tmp_path
     assert spark.sql("SHOW VIEWS LIKE 'skewkit_merge*'").count() == 0
 
 
+@pytest.mark.slow
 def test_the_users_cache_stays(spark, tmp_path, connect):
     path, _ = twins(spark.range(10).selectExpr("id AS k"), tmp_path)
     source = spark.range(20).selectExpr("if(id > 10, null, id) AS k", "id AS v").select("k").cache()
@@ -265,6 +269,7 @@ def test_the_users_cache_stays(spark, tmp_path, connect):
     source.unpersist()
 
 
+@pytest.mark.slow
 def test_explain_says_how_long_a_hot_key_takes(spark, tmp_path):
     target = spark.range(4000).selectExpr("if(id % 10 < 6, 7, id) AS k", "id AS v")
     path, _ = twins(target, tmp_path)
