@@ -80,6 +80,7 @@ class TableDetail:
     partition_columns: tuple[str, ...]
     clustering_columns: tuple[str, ...]
     properties: dict[str, str]
+    bytes: int = 0
 
     @property
     def target_file_bytes(self) -> int | None:
@@ -113,6 +114,7 @@ def table_detail(spark: SparkSession, table: TableName) -> TableDetail | None:
         tuple(found.get("partitionColumns") or ()),
         tuple(found.get("clusteringColumns") or ()),
         dict(found.get("properties") or {}),
+        int(found.get("sizeInBytes") or 0),
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -11,7 +12,7 @@ from typing import Any
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from skewkit.api.arguments import check_batch
+from skewkit.api.arguments import check_batch, settings_of
 from skewkit.api.profile import skew_profile
 from skewkit.delta.delta_table import TableName, existing_table, table_name
 from skewkit.delta.merge_keys import MergeKeys, merge_keys, row_hash
@@ -25,24 +26,27 @@ from skewkit.delta.merge_sql import (
     sql_literal,
     update_action,
 )
-from skewkit.errors import ArgumentError, ArgumentTypeError
+from skewkit.errors import ArgumentError, ArgumentTypeError, ColumnNotFoundError, KeyTypeError, nearest
 from skewkit.plan.choice import Choice
 from skewkit.plan.explanation import choice_text
 from skewkit.plan.profile.heavy_key import key_text
 from skewkit.plan.profile.key_profile import KeyProfile
 from skewkit.spark.explained.plan_facts import PlanFacts
+from skewkit.spark.explained.row_counts import row_bytes
 from skewkit.spark.expressions.columns import read_literal
 from skewkit.spark.expressions.keys import quoted
 from skewkit.spark.session.compat import default_partitions, is_column, tells_case
 from skewkit.spark.session.jobs import counted, described
 from skewkit.spark.session.remembered import remember
 
-_FEW_ROWS = 20_000
-"""Source rows below which null keys are no load, wherever they are."""
+_FEW_ROWS = 1_000
+"""Rows that match nothing are no load below so many, wherever they are."""
 _STRAGGLES = 1.5
 """The longest task, in mean tasks, from which on a hot key is worth a word."""
 _PILED = 0.5
-"""Rows that match nothing are spread from so many mean partitions of the source's rows on."""
+"""Rows that match nothing are spread from so many mean partitions of both sides' rows on."""
+_PART = r"`(?:[^`]|``)+`|\w+"
+_ASSIGNED = re.compile(rf"(?:{_PART})(?:\.(?:{_PART}))*")
 
 
 def merge(
@@ -84,15 +88,19 @@ def merge(
     wrong = next((a for a in aliases if not isinstance(a, str) or not a.replace("_", "a").isalnum()), None)
     if wrong is not None or target_alias.lower() == source_alias.lower():
         raise ArgumentError(f"aliases are {aliases!r}; expected two different names of letters and digits")
-    existing_table(source.sparkSession, table, "delta.merge")
+    detail = existing_table(source.sparkSession, table, "delta.merge")
     target = table.read(source.sparkSession)
     keys = merge_keys(on, target.schema, source.schema, aliases=aliases, tells_case=tells_case(source.sparkSession))
-    return MergeBuilder(table, target, source, keys, aliases, _placeholders(placeholders, keys), profile)
+    target_rows = detail.bytes / max(1.0, row_bytes(target.schema))
+    return MergeBuilder(table, target, source, keys, aliases, _placeholders(placeholders, keys), profile, target_rows)
 
 
 @dataclass(frozen=True, eq=False)
 class MergeBuilder:
-    """A MERGE that is being built; every clause returns a new builder. The methods are those of Delta's own."""
+    """A MERGE that is being built; every clause returns a new builder. The methods are those of Delta's own.
+
+    `target_rows` is a guess by the table's bytes, and a low one, as they are compressed.
+    """
 
     table: TableName
     target: DataFrame
@@ -101,6 +109,7 @@ class MergeBuilder:
     aliases: tuple[str, str]
     placeholders: tuple[tuple[Any, ...], ...] = ()
     profile: KeyProfile | None = None
+    target_rows: float = 0.0
     clauses: tuple[MergeClause, ...] = ()
     evolve: bool = False
 
@@ -207,8 +216,8 @@ class MergeBuilder:
             with described(self.source.sparkSession, "skewkit merge: null keys of the source"):
                 rows, alone = counts.collect()[0]
         text = f"{alone:,.0f} of {rows:,.0f} source rows have a key that matches nothing"
-        few = rows < _FEW_ROWS
-        if few or alone * n < _PILED * rows or not alone:
+        few = alone < _FEW_ROWS and settings_of(self.source).margin >= 0
+        if few or alone * n < _PILED * (rows + self.target_rows) or not alone:
             return False, f"{text}, too few to pile up in {n} tasks"
         return True, f"{text}; one task of {n} would get all of them"
 
@@ -243,10 +252,14 @@ class MergeBuilder:
 
     def _hot_keys(self) -> tuple[str, ...]:
         """Return notes on the hottest key of both sides, which one task merges; it profiles both."""
-        if not self.keys.columns:
-            return ("keys of a condition are not profiled; give the columns by name to see how hot they are",)
+        if not self.keys.source:
+            return ()
         n = default_partitions(self.source.sparkSession)
-        both = [skew_profile(frame, *map(quoted, self.keys.columns)) for frame in (self.target, self.source)]
+        sides = zip(self.aliases, (self.target, self.source), (self.keys.target, self.keys.source), strict=True)
+        try:
+            both = [skew_profile(frame.alias(alias), *map(F.expr, keys)) for alias, frame, keys in sides]
+        except KeyTypeError as error:
+            return (str(error),)
         weights = {h.key: h.estimate for h in both[0].heavy}
         for h in both[1].heavy:
             weights[h.key] = weights.get(h.key, 0.0) + h.estimate
@@ -274,9 +287,26 @@ class MergeBuilder:
             raise ArgumentError(f"{method} has no action: {name}= maps at least one column to a value, {{'a': 's.a'}}")
         if not isinstance(given, Mapping):
             raise ArgumentTypeError(f"{name} of {method} maps columns to SQL texts, and is {type(given).__name__}")
-        own = {column.lower(): column for column in self.target.columns}
-        own |= {column.lower(): column for column in self.source.columns if self.evolve and column.lower() not in own}
-        return [(quoted(k) if str(k).lower() in own else str(k), _sql(v, name)) for k, v in given.items()]
+        # Columns of the source are new ones of the table where its schema evolves, which may be said later.
+        known = [*self.target.columns, *self.source.columns]
+        return [(self._column(str(k), known, method), _sql(v, name)) for k, v in given.items()]
+
+    def _column(self, name: str, known: Sequence[str], method: str) -> str:
+        """Return a column to set as SQL: one by its bare name, or SQL such as `t.s.field` as it is.
+
+        Raises:
+            ColumnNotFoundError: there is none of this name.
+        """
+        folded = {column.lower() for column in known}
+        if name.lower() in folded:
+            return quoted(name)
+        parts = [part.strip("`").replace("``", "`") for part in re.findall(_PART, name)]
+        own = parts[1:] if len(parts) > 1 and parts[0].lower() == self.aliases[0].lower() else parts
+        if _ASSIGNED.fullmatch(name) is None or own[0].lower() in folded or parts[0].lower() in folded:
+            return name
+        raise ColumnNotFoundError(
+            f"{method} sets column {name!r}, which is not in the table: {nearest(own[-1], self.target.columns)}"
+        )
 
 
 def _sql(value: Any, what: str) -> str:

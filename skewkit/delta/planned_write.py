@@ -108,6 +108,7 @@ def write(
 def _save(
     df: DataFrame, table: TableName, mode: str, partition_by: Sequence[str] | None, options: dict[str, Any]
 ) -> None:
+    mode = "error" if mode == "errorifexists" else mode  # Connect knows no other word for it
     writer: DataFrameWriter = df.write.format("delta").mode(mode).options(**{"optimizeWrite": False, **options})
     if partition_by:
         writer = writer.partitionBy(*partition_by)

@@ -3,7 +3,6 @@
 import random
 
 import pytest
-from pyspark.errors import AnalysisException
 from pyspark.sql import functions as F
 
 import skewkit
@@ -57,6 +56,7 @@ def customers(spark, rows=400):
     )  # fmt: skip
 
 
+@pytest.mark.every(2)
 def test_scd2_as_delta_documents_it(spark, tmp_path, adaptive):
     plain, ours = twins(customers(spark), tmp_path)
     updates = spark.range(200, 700).selectExpr(
@@ -162,7 +162,7 @@ def random_rows(spark, seed, type_, *, target):
     return frame.select(F.expr(cast.get(type_, f"cast(k AS {type_})")).alias("k"), "l", "v")
 
 
-@pytest.mark.every(15)
+@pytest.mark.every(120)
 @pytest.mark.parametrize("clauses", CLAUSES)
 @pytest.mark.parametrize("keys", KEYS)
 @pytest.mark.parametrize("type_", TYPES)
@@ -206,6 +206,7 @@ def test_rows_of_null_keys_are_spread(spark, tmp_path):
     assert "full outer" in text
 
 
+@pytest.mark.slow
 def test_placeholders_are_spread_only_where_the_target_has_none(spark, tmp_path):
     target = spark.range(100).selectExpr("id AS k", "id AS v")
     source = spark.range(300).selectExpr("if(id % 3 > 0, -1, id) AS k", "id AS v").where("k < 0 OR v % 3 = 0")
@@ -240,6 +241,7 @@ def test_schema_evolution_and_no_helper_column(spark, tmp_path):
     assert read(spark, ours).schema == read(spark, plain).schema
 
 
+@pytest.mark.slow
 def test_hostile_names_a_clustered_target_and_a_view_left_behind(spark, tmp_path):
     path = tmp_path / "it's a `t`"
     named = "delta.`" + str(path).replace("`", "``") + "`"
@@ -254,9 +256,10 @@ def test_hostile_names_a_clustered_target_and_a_view_left_behind(spark, tmp_path
     found = read(spark, path)
     assert found.where("`c.d` = 'seen'").count() == 150
     assert found.count() == 150 + 2 * 150
-    assert not [table for table in spark.catalog.listTables() if table.name.startswith("skewkit_merge")]
+    assert spark.sql("SHOW VIEWS LIKE 'skewkit_merge*'").count() == 0
 
 
+@pytest.mark.slow
 def test_the_users_cache_stays(spark, tmp_path, connect):
     path, _ = twins(spark.range(10).selectExpr("id AS k"), tmp_path)
     source = spark.range(20).selectExpr("if(id > 10, null, id) AS k", "id AS v").select("k").cache()
@@ -266,6 +269,7 @@ def test_the_users_cache_stays(spark, tmp_path, connect):
     source.unpersist()
 
 
+@pytest.mark.slow
 def test_explain_says_how_long_a_hot_key_takes(spark, tmp_path):
     target = spark.range(4000).selectExpr("if(id % 10 < 6, 7, id) AS k", "id AS v")
     path, _ = twins(target, tmp_path)
@@ -304,6 +308,10 @@ def test_bad_input_is_told_before_anything_is_written(spark, tmp_path):
         delta.merge(path, spark.readStream.format("rate").load(), "k")
     with pytest.raises(ArgumentTypeError):
         delta.merge(path, "frame", "k")
-    with pytest.raises(AnalysisException):
-        delta.merge(path, target, "k").whenMatchedUpdate(set={"nothing": "1"}).execute()
+    for name in ("kk", "t.kk", "s.k", "`kk`"):
+        with pytest.raises(ColumnNotFoundError, match="did you mean 'k'"):
+            delta.merge(path, target, "k").whenMatchedUpdate(set={name: "1"})
+    # Delta 4.4 has no text for this error, which PySpark fails to read.
+    with pytest.raises(Exception, match="DELTA_MERGE_UNRESOLVED_EXPRESSION"):
+        delta.merge(path, target, "k").whenMatchedUpdate(set={"v": "s.nothing"}).execute()
     assert versions(path) == 1

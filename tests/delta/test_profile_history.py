@@ -45,6 +45,7 @@ def test_a_run_counts_once_and_older_ones_count_less(spark, history, tmp_path):
     assert history.profile("orders", "k", "v") is None
 
 
+@pytest.mark.slow
 def test_a_join_plans_by_it_without_a_job(spark, history, monkeypatch):
     left, right = frame(spark), spark.range(1000).selectExpr("string(id) AS k", "id AS w")
     history.record("left", profile(spark), run_id=1)
@@ -80,6 +81,7 @@ def test_old_foreign_and_damaged_rows_are_passed_over(spark, history, tmp_path):
         assert history.profile("orders", "k") == profile(spark)
 
 
+@pytest.mark.slow
 def test_a_column_of_another_type_starts_anew(spark, history):
     history.record("orders", skewkit.skew_profile(spark.range(10).selectExpr("id AS k"), "k"), run_id=1)
     history.record("orders", profile(spark), run_id=2)
@@ -87,6 +89,7 @@ def test_a_column_of_another_type_starts_anew(spark, history):
         assert history.profile("orders", "k") == profile(spark)
 
 
+@pytest.mark.slow
 def test_time_travel_and_plot(spark, history):
     pyplot = pytest.importorskip("matplotlib.pyplot")
     for run, hot in enumerate((0.2, 0.5, 0.8)):
@@ -101,6 +104,7 @@ def test_time_travel_and_plot(spark, history):
     pyplot.close("all")
 
 
+@pytest.mark.slow
 def test_watch_records_what_a_run_has_seen(spark, history, tmp_path):
     right = spark.range(1000).selectExpr("string(id) AS k", "id AS w")
     joined = skewkit.skew_join(frame(spark), right, "k", "left")
@@ -119,6 +123,7 @@ def test_watch_records_what_a_run_has_seen(spark, history, tmp_path):
         history.watch("x", spark.range(1), run_id=1)
 
 
+@pytest.mark.slow
 def test_runs_that_record_at_the_same_time(spark, tmp_path, history):
     errors = []
 

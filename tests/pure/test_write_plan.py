@@ -95,6 +95,18 @@ def test_values_of_longer_texts_have_more_bytes():
     assert long > 8 * short
 
 
+def test_values_whose_rows_alternate_have_their_own_bytes():
+    # Every fourth row of such a sample would be a short one.
+    rng = np.random.default_rng(1)
+    table = pa.table({"t": [rng.bytes(400 if i % 2 else 20).hex() for i in range(4096)]})
+    sample = sampled_rows(table, (0,), (420.0,), "none")
+    lengths = np.array([[40.0], [800.0]])
+    for rows in (100, 1000, 4000, 50_000):
+        short, long = value_bytes(sample, np.array([rows, rows]), rows * lengths, 1 << 18)
+        assert long == pytest.approx(800 * rows, rel=0.1)
+        assert short < long / 8
+
+
 @given(st.dictionaries(st.one_of(st.none(), st.text(max_size=8)), st.integers(1, 1000), min_size=1, max_size=40))
 def test_the_profile_of_counted_values(counts):
     values = [

@@ -36,6 +36,11 @@ class ColumnSample:
     plain: float
     raw: float
 
+    @property
+    def raw_per_row(self) -> float:
+        """Bytes of a value that is neither compressed nor in a dictionary."""
+        return self.raw / self.rows if self.rows else 0.0
+
     def bytes_in(self, rows: float) -> float:
         """Return the bytes that the column takes in a file of so many rows.
 

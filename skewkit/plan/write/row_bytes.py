@@ -50,12 +50,16 @@ class EncodedSample:
         sample = min(self.samples, key=lambda s: abs(np.log(max(1, s[0].rows) / max(1.0, rows))))
         factors = dict.fromkeys(range(len(sample)), 1.0)
         for at, own, mean in zip(self.varying, own_lengths, self.lengths, strict=True):
-            factors[at] = own / mean if mean > 0 else 1.0
+            # The mean is of the whole sample; a part of it may have drawn longer rows, or shorter ones.
+            drawn = sample[at].raw_per_row / (self.samples[0][at].raw_per_row or 1.0)
+            factors[at] = own / (mean * drawn) if mean * drawn > 0 else 1.0
         return sum(c.bytes_in(rows) * factors[at] for at, c in enumerate(sample)) / max(1.0, rows)
 
 
 def sampled_rows(table: Any, varying: Sequence[int], lengths: Sequence[float], codec: str) -> EncodedSample:
-    """Encode an Arrow table of sampled rows, whole and every second, fourth ... row of it, for small files.
+    """Encode an Arrow table of sampled rows, whole and one row in four, sixteen ... of it, for small files.
+
+    Which of the four it is changes from one to the next, as rows may alternate; it is the same for every call.
 
     >>> import pyarrow as pa
     >>> sample = sampled_rows(pa.table({"x": list(range(4096))}), (), (), "none")
@@ -64,8 +68,10 @@ def sampled_rows(table: Any, varying: Sequence[int], lengths: Sequence[float], c
     """
     samples = []
     step = 1
+    rng = np.random.default_rng(0)
     while True:
-        part = table.take(np.arange(0, table.num_rows, step, dtype=np.int64)) if step > 1 else table
+        starts = np.arange(0, table.num_rows - step + 1, step, dtype=np.int64)
+        part = table.take(starts + rng.integers(0, step, starts.size)) if step > 1 else table
         samples.append(tuple(column_samples(part, codec)))
         step *= 4
         if table.num_rows // step < 64:
