@@ -23,8 +23,8 @@ def frames_within(frame: DataFrame, others: Sequence[DataFrame]) -> list[DataFra
     """
     others = [each for each in others if each.sparkSession is frame.sparkSession]
     if is_connect(frame):
-        parts = {id(part) for part in _parts(frame._plan)}
-        return [each for each in others if id(each._plan) in parts]
+        inside = {id(part) for part in _parts(frame._plan)}
+        return [each for each in others if id(each._plan) in inside]
     whole, parts = _lines(frame), [_lines(each) for each in others]
     found = [each for each, part in zip(others, parts, strict=True) if _stand_in(part, whole)]
     if found:
