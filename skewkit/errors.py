@@ -74,8 +74,11 @@ def nearest(name: str, valid: Iterable[str]) -> str:
 
     >>> nearest("w_choice", ["d_choices", "w_choices"])
     "did you mean 'w_choices'? Valid: 'd_choices', 'w_choices'"
+    >>> nearest("SALT", ["salt"])
+    "did you mean 'salt'? Valid: 'salt'"
     """
     names = list(valid)
     listing = "Valid: " + ", ".join(repr(n) for n in names[:30]) + (", ..." if len(names) > 30 else "")
-    close = difflib.get_close_matches(str(name), names, n=1)
-    return f"did you mean {close[0]!r}? {listing}" if close else listing
+    by_lower = {valid_name.lower(): valid_name for valid_name in names}
+    close = difflib.get_close_matches(str(name).lower(), by_lower, n=1)
+    return f"did you mean {by_lower[close[0]]!r}? {listing}" if close else listing

@@ -50,9 +50,18 @@ MOST_PARTITIONS = 1 << 16
 
 def check_frame(df: object, what: str) -> DataFrame:
     """Return `df` if it is a DataFrame, classic or Connect."""
-    if not is_frame(df):
-        raise ArgumentTypeError(f"{what} takes a DataFrame as its first argument, not {type(df).__name__} {df!r}")
-    return df  # type: ignore[return-value]
+    if is_frame(df):
+        return df  # type: ignore[return-value]
+    module = type(df).__module__.partition(".")[0]
+    if isinstance(df, str):
+        instead = f"the name of a table; use spark.table({df!r})"
+    elif type(df).__name__ == "DataFrame" and module == "pandas":
+        instead = "one of pandas; use spark.createDataFrame(it)"
+    elif type(df).__name__ == "DataFrame" and module == "pyspark":  # no message prints the rows of a frame
+        instead = "one of pandas on Spark; use it.to_spark()"
+    else:
+        instead = type(df).__name__
+    raise ArgumentTypeError(f"{what} takes a DataFrame as its first argument, not {instead}")
 
 
 def check_batch(df: object, what: str, otherwise: str = "") -> None:
@@ -91,9 +100,18 @@ def coalesced_partitions(partitions: int, all_facts: Sequence[PlanFacts]) -> int
 
 def check_strategy(strategy: str, valid: Iterable[str]) -> str:
     """Return the strategy if it is one of `valid`."""
-    if strategy not in (names := list(valid)):
-        raise ArgumentError(f"unknown strategy {strategy!r}: {nearest(str(strategy), names)}")
-    return strategy
+    if strategy in (names := list(valid)):
+        return strategy
+    other = next((of for of, words in _STRATEGIES_OF.items() if str(strategy).lower() in words), None)
+    belongs = f"; {strategy!r} is a strategy of {other}" if other and str(strategy).lower() not in names else ""
+    raise ArgumentError(f"unknown strategy {strategy!r}: {nearest(str(strategy), names)}{belongs}")
+
+
+_STRATEGIES_OF = {
+    "skew_join": ("salt", "broadcast_head", "broadcast_side"),
+    "skew_window": ("split",),
+    "skew_groupby": ("key", "round_robin", "d_choices", "w_choices", "dkg", "wrap"),
+}
 
 
 def settings_of(df: DataFrame) -> Settings:

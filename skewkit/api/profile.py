@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import NumericType
@@ -18,7 +20,7 @@ from skewkit.spark.session.compat import is_column
 
 def skew_profile(
     df: DataFrame,
-    *keys: str | Column,
+    *keys: str | Column | Sequence[str | Column],
     sample: str | float = "auto",
     weight: str | Column | None = None,
     partitions: int | None = None,
@@ -33,7 +35,7 @@ def skew_profile(
 
     Args:
         df: the frame, classic or Connect.
-        *keys: key columns, names or Columns; several make a composite key.
+        *keys: key columns, names or Columns, or one list of them; several make a composite key.
         sample: `"auto"` reads all rows of small frames and a sample of about 10,000 rows per partition of large
             ones (setting `spark.skewkit.sampleRows`); `"exact"` reads all; a fraction in (0, 1] reads that share.
         weight: what a row weighs, a numeric column; counts rows if None. Nulls and negative numbers weigh nothing.
@@ -55,7 +57,7 @@ def skew_profile(
     check_batch(df, "skew_profile")
     settings = settings_of(df)
     n = check_partitions(df, partitions)
-    found = find_keys(df, keys)
+    found = find_keys(df, list(keys[0]) if len(keys) == 1 and isinstance(keys[0], (list, tuple)) else keys)
     if found.native_because:
         raise KeyTypeError(
             f"{list(found.names)} cannot be profiled: {found.native_because}; profile an expression of it, such as "

@@ -39,6 +39,28 @@ CASES = {
         "more than once",
     ),
     "no key": (lambda df: skewkit.skew_groupby(df), ArgumentError, "name at least one"),
+    "a frame of pandas": (
+        lambda df: skewkit.skew_join(pd.DataFrame({"k": [1]}), df, "k"),
+        ArgumentTypeError,
+        r"skew_join \(left\) .* use spark.createDataFrame\(it\)",
+    ),
+    "a table's name": (
+        lambda df: skewkit.skew_join(df, "t", "k"),
+        ArgumentTypeError,
+        r"\(right\) .* spark.table\('t'\)",
+    ),
+    "a strategy in capitals": (
+        lambda df: skewkit.skew_join(df, df, "k", strategy="SALT"),
+        ArgumentError,
+        "did you mean 'salt'",
+    ),
+    "a strategy of another operator": (
+        lambda df: skewkit.skew_join(df, df, "k", strategy="wrap"),
+        ArgumentError,
+        "'wrap' is a strategy of skew_groupby",
+    ),
+    "register of no session": (lambda df: skewkit.register("x"), ArgumentTypeError, "takes a SparkSession, not str"),
+    "no operator": (lambda df: skewkit.skewjoin, AttributeError, "did you mean 'skew_join'"),
     "no frame": (lambda df: skewkit.skew_groupby("k", "k"), ArgumentTypeError, "DataFrame as its first argument"),
     "map key": (lambda df: skewkit.skew_join(df, df, "m"), KeyTypeError, "map"),
     "map as partition": (lambda df: skewkit.skew_window(df, "m", "v"), KeyTypeError, "map"),

@@ -36,6 +36,11 @@ def is_frame(thing: object) -> bool:
     return isinstance(thing, DataFrame) or (is_connect(thing) and type(thing).__name__ == "DataFrame")
 
 
+def is_session(thing: object) -> bool:
+    """Return whether this is a SparkSession, classic or Connect."""
+    return isinstance(thing, SparkSession) or (is_connect(thing) and type(thing).__name__ == "SparkSession")
+
+
 def is_column(thing: object) -> bool:
     """Return whether this is a Column, classic or Connect."""
     return isinstance(thing, Column) or (is_connect(thing) and type(thing).__name__ == "Column")
