@@ -57,7 +57,10 @@ def skew_profile(
     check_batch(df, "skew_profile")
     settings = settings_of(df)
     n = check_partitions(df, partitions)
-    found = find_keys(df, list(keys[0]) if len(keys) == 1 and isinstance(keys[0], (list, tuple)) else keys)
+    listed: list[str | Column] = []
+    for each in keys:
+        listed += each if isinstance(each, (list, tuple)) else [each]
+    found = find_keys(df, listed)
     if found.native_because:
         raise KeyTypeError(
             f"{list(found.names)} cannot be profiled: {found.native_because}; profile an expression of it, such as "
