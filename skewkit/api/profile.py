@@ -59,7 +59,7 @@ def skew_profile(
     n = check_partitions(df, partitions)
     listed: list[str | Column] = []
     for each in keys:
-        listed += each if isinstance(each, (list, tuple)) else [each]
+        listed += each if isinstance(each, (list, tuple)) else [each]  # type: ignore[list-item]
     found = find_keys(df, listed)
     if found.native_because:
         raise KeyTypeError(
