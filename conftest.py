@@ -32,13 +32,14 @@ CONFS = {
 }
 
 # Tests of single plans and corners take turns: one in so many is in `make test`, others for every commit. What every
-# commit needs is in tests/differential and in the modules right under tests/spark.
+# commit needs is in tests/differential.
 TURNS = {
-    **dict.fromkeys(("tests/spark/join", "tests/spark/group", "tests/spark/window"), 10),
-    **dict.fromkeys(("tests/spark/sampling", "tests/sql"), 5),
-    **dict.fromkeys(("tests/decisions", "tests/expressions"), 3),
-    "tests/partitioners": 2,
+    **dict.fromkeys(("tests/spark/join", "tests/spark/group", "tests/spark/window"), 16),
+    **dict.fromkeys(("tests/spark/sampling", "tests/sql", "tests/decisions"), 8),
+    **dict.fromkeys(("tests/spark", "tests/expressions", "tests/partitioners"), 3),
 }
+ON_CONNECT = 4
+"""On Connect one in so many, of those that are for Connect."""
 
 # Examples of a property: fewer in `make test`; `make test-slow` asks for the other profile.
 settings.register_profile("few", max_examples=40, deadline=None)
@@ -88,8 +89,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for (path, _), cases in tests.items():
         folder = path.parent.relative_to(config.rootpath).as_posix()
         folders[folder] += [item for item in cases if not item.get_closest_marker("slow")]
-    for folder, one_in in TURNS.items() if not on_connect else ():
-        keep(one_in, folders[folder], "turns", folder)
+    for folder, one_in in TURNS.items():
+        keep(ON_CONNECT if on_connect else one_in, folders[folder], "turns", folder)
 
 
 @pytest.fixture(scope="session")
