@@ -28,7 +28,12 @@ from skewkit.testing import assert_same_rows, local_session
 NIGHTS = {1: "InvoiceDate < '2011-07-01'", 2: "InvoiceDate >= '2011-07-01'"}
 STEPS = ("lines", "customers", "revenue")
 TARGET = 1 << 20
-SETTINGS = {"spark.sql.shuffle.partitions": "16", "spark.sql.session.timeZone": "UTC"}
+SETTINGS = {
+    "spark.sql.shuffle.partitions": "16",
+    "spark.sql.session.timeZone": "UTC",
+    # Five short lives of a JVM: its second compiler would take more than it gives.
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+}
 NOTE = "spark.databricks.delta.commitInfo.userMetadata"
 
 
@@ -61,6 +66,7 @@ def run(command: list[str], kill_in: str | None = None, table: Path | None = Non
         print(f"   {line}", end="", flush=True)
         if kill_in is not None and table is not None and line.startswith(f"{kill_in}: writing"):
             wait_for_file(table)
+            process.kill()  # first, or it may say that its JVM is gone
             os.killpg(process.pid, signal.SIGKILL)
             print(f"   kill -9 in the middle of {kill_in}", flush=True)
             process.wait()

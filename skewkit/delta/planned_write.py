@@ -50,7 +50,7 @@ def write(
         path_or_table: a path, which has a slash, or the name of a table as SQL writes it.
         partition_by: partition columns of a new table; those of the table that is there if None.
         target_file_bytes: bytes of a file, or a text such as "64MB"; else the table's `delta.targetFileSize`, else
-            128 MiB.
+            128 MiB. Delta 4.4 takes that property only as an arbitrary one (docs/delta/writes.md).
         mode: `append`, `overwrite`, `errorifexists` (or `error`) or `ignore`, as `DataFrameWriter.mode`.
         profile: a profile by the partition columns (`skew_profile`, `ProfileHistory.profile`).
         **options: of Delta's writer, such as `replaceWhere`, `txnAppId`, `txnVersion`, `mergeSchema`,

@@ -44,16 +44,15 @@ print("merged", flush=True)
 
 def run(folder, kill_after=None):
     """Run the job; kill its whole process group so many seconds after it has started. Return what it printed."""
-    job = subprocess.Popen(
+    with subprocess.Popen(
         [sys.executable, "-c", JOB, str(folder)], stdout=subprocess.PIPE, text=True, start_new_session=True,
         env={**os.environ, "PYTHONPATH": str(ROOT)},
-    )  # fmt: skip
-    printed = [job.stdout.readline()]
-    if kill_after is not None:
-        time.sleep(kill_after)
-        os.killpg(job.pid, signal.SIGKILL)
-    printed += job.stdout.readlines()
-    job.wait()
+    ) as job:  # fmt: skip
+        printed = [job.stdout.readline()]
+        if kill_after is not None:
+            time.sleep(kill_after)
+            os.killpg(job.pid, signal.SIGKILL)
+        printed += job.stdout.readlines()
     return printed
 
 
