@@ -1,4 +1,4 @@
-"""What a row and a byte cost in each step that Spark takes: the table of `skewkit.plan.cost.costs`.
+"""What a row and a byte cost in each step that Spark takes: the table of `skewkit.plan.costs`.
 
 Every step is timed as the difference of two plans, over rows of two widths, on evenly spread keys; wall time times the
 two slots is its CPU time. The per-row and per-byte costs are those of the line through both widths.

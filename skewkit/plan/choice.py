@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from skewkit.plan.cost.terms import Stage, Terms
+from skewkit.plan.costs import Stage, Terms
 from skewkit.plan.placement.key_plan import KeyPlan
 from skewkit.plan.profile.heavy_key import key_text
 from skewkit.plan.profile.key_profile import KeyProfile

@@ -2,7 +2,7 @@
 
 import pytest
 
-from skewkit.plan.cost.terms import Slots, Stage, Terms
+from skewkit.plan.costs import Slots, Stage, Terms
 from skewkit.plan.join.join_plan import join_plan
 from skewkit.plan.join.kinds import JoinRules
 from skewkit.plan.join.pair import Pair

@@ -11,7 +11,7 @@ from pyspark.sql import Column, DataFrame
 from skewkit.api.arguments import stale_note
 from skewkit.options import Settings
 from skewkit.plan.choice import Choice, Weighed, cold_reason, hot_reason, small_reason
-from skewkit.plan.cost.terms import Terms
+from skewkit.plan.costs import Terms
 from skewkit.plan.group.group_prices import AGGREGATED, GroupWork, native_group_stages, parted_group_stages
 from skewkit.plan.placement.key_plan import KeyPlan, key_plan
 from skewkit.plan.placement.load import group_load

@@ -10,7 +10,7 @@ from skewkit.api.join.join_decision import JoinDecision
 from skewkit.api.join.strategies import STRATEGIES, JoinStrategy
 from skewkit.errors import UnsupportedError
 from skewkit.plan.choice import BALANCED, Choice, hot_reason, native_reason, small_reason, unbalanced_reason
-from skewkit.plan.cost.costs import QUERY
+from skewkit.plan.costs import QUERY
 from skewkit.plan.explanation import placeholder_lines
 from skewkit.plan.join.prices import makes_many_pairs
 from skewkit.spark.explained.join_operator import top_join

@@ -11,7 +11,7 @@ from skewkit.api.join.evidence import Evidence, evidence_of
 from skewkit.api.join.request import JoinRequest
 from skewkit.api.join.sides import JoinSide
 from skewkit.plan.choice import native_reason
-from skewkit.plan.cost.terms import Stage, Terms
+from skewkit.plan.costs import Stage, Terms
 from skewkit.plan.join.adaptive import OneTask, adaptive_note, threshold_of, unshuffled
 from skewkit.plan.join.join_plan import JoinPlan, join_plan
 from skewkit.plan.join.kinds import KINDS, JoinRules

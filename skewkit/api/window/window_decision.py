@@ -13,7 +13,7 @@ from skewkit.api.arguments import analysed, first_line, stale_note
 from skewkit.errors import ArgumentError
 from skewkit.options import Settings
 from skewkit.plan.choice import Choice, Weighed, cold_reason, hot_reason, small_reason
-from skewkit.plan.cost.terms import Terms
+from skewkit.plan.costs import Terms
 from skewkit.plan.placement.key_plan import KeyPlan, key_plan
 from skewkit.plan.placement.load import group_load
 from skewkit.plan.profile.heavy_key import key_text

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from skewkit.plan.cost.costs import ARROW, CALLED, COLLECTED, FETCHED, PLANNED, PYTHON, ROUTED, STAGE, WRITTEN, Step
-from skewkit.plan.cost.terms import Stage
+from skewkit.plan.costs import ARROW, CALLED, COLLECTED, FETCHED, PLANNED, PYTHON, ROUTED, STAGE, WRITTEN, Stage, Step
 from skewkit.plan.placement.key_plan import KeyPlan
 
 

@@ -12,7 +12,7 @@ import math
 from dataclasses import dataclass
 from typing import Literal
 
-from skewkit.plan.cost.costs import FETCHED, MERGED, RETURNED, SORTED, WRITTEN
+from skewkit.plan.costs import FETCHED, MERGED, RETURNED, SORTED, WRITTEN
 from skewkit.plan.join.pair import Pair, Side
 
 Parts = tuple[tuple[int, float], ...]

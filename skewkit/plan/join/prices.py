@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
-from skewkit.plan.cost.costs import (
+from skewkit.plan.costs import (
     BUILT,
     FETCHED,
     MERGED,
@@ -17,9 +17,9 @@ from skewkit.plan.cost.costs import (
     SORTED,
     STAGE,
     WRITTEN,
+    Stage,
     Step,
 )
-from skewkit.plan.cost.terms import Stage
 from skewkit.plan.join.join_plan import Head, JoinPlan
 from skewkit.plan.join.matrix import OUTPUT_COST
 from skewkit.plan.join.pair import SIDES, Pair, Side, opposite

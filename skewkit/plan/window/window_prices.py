@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from skewkit.plan.cost.costs import FETCHED, PLANNED, READ, ROUTED, STAGE, WINDOWED, WRITTEN
-from skewkit.plan.cost.terms import Stage
+from skewkit.plan.costs import FETCHED, PLANNED, READ, ROUTED, STAGE, WINDOWED, WRITTEN, Stage
 from skewkit.plan.placement.key_plan import KeyPlan
 
 _BRANCHES = 3

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
 from pyspark.sql import SparkSession
 
-from skewkit.options import Settings
-from skewkit.plan.cost.terms import Slots, Terms
+from skewkit.options import Settings, byte_size
+from skewkit.plan.costs import Slots, Terms
 from skewkit.spark.session.compat import conf_reader, tasks_at_a_time
-from skewkit.spark.session.heap import least_heap
 
+_HEAPS = ("spark.driver.memory", "spark.executor.memory")
+_DEFAULT = 1 << 30
+_ONE_PROCESS = re.compile(r"local(\[.*\])?")
 _LOCAL = re.compile(r"local\[(\d+)(?:,.*)?\]")
 _SHARE = 0.6
 """The share of a heap that Spark executes and stores in (`spark.memory.fraction`)."""
@@ -41,3 +44,15 @@ def _slots(spark: SparkSession, settings: Settings, partitions: int) -> Slots:
 
 def _number(text: str | None) -> int | None:
     return int(text) if text is not None and text.strip().isdigit() and int(text) else None
+
+
+def least_heap(conf: Callable[[str], str | None]) -> int:
+    """Return the bytes of the smallest heap of a session, the driver's or an executor's; `conf` looks up a conf.
+
+    >>> least_heap({"spark.driver.memory": "4g", "spark.executor.memory": "512"}.get) >> 20
+    512
+    >>> least_heap({"spark.driver.memory": "4g", "spark.master": "local[2]"}.get) >> 30
+    4
+    """
+    names = _HEAPS[:1] if _ONE_PROCESS.fullmatch(conf("spark.master") or "") else _HEAPS
+    return min(byte_size(conf(name), unit="m") or _DEFAULT for name in names)

@@ -14,7 +14,7 @@ from skewkit.plan.join.pair import Side, opposite
 from skewkit.plan.join.prices import broadcast_side_stages, makes_many_pairs, table_bytes
 from skewkit.spark.join.joining import broadcast_side
 from skewkit.spark.session.compat import conf_reader, is_off
-from skewkit.spark.session.heap import least_heap
+from skewkit.spark.session.slots import least_heap
 
 _THRESHOLD = "spark.sql.autoBroadcastJoinThreshold"
 _PART = 8

@@ -1,1 +1,0 @@
-"""What plans cost in seconds, and what a decision weighs."""
