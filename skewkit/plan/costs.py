@@ -1,8 +1,8 @@
 """What a row costs in each step of a plan, and what a decision weighs: seconds on the slots at hand.
 
-The table is CPU seconds on one slot, as `python -m benchmarks costs` measures them: a model of a few terms that a reader
-can hold in the head, and no fit. A cell that is wrong by less than a factor of two is left alone. Storage and network
-slower than a local disk are a factor (`spark.skewkit.storage`).
+The table is CPU seconds on one slot, as `python -m benchmarks costs` measures them. It is a model of a few terms that a
+reader can hold in the head, and no fit: a cell that is wrong by less than a factor of two is left alone. Storage and
+network slower than a local disk are a factor (`spark.skewkit.storage`).
 """
 
 from __future__ import annotations
