@@ -34,9 +34,10 @@ CONFS = {
 # Tests of single plans and corners take turns: one in so many is in `make test`, others for every commit. What every
 # commit needs is in tests/differential.
 TURNS = {
-    **dict.fromkeys(("tests/spark/join", "tests/spark/group", "tests/spark/window"), 16),
+    **dict.fromkeys(("tests/spark/join", "tests/spark/group", "tests/spark/window"), 30),
     **dict.fromkeys(("tests/spark/sampling", "tests/sql", "tests/decisions"), 8),
     **dict.fromkeys(("tests/spark", "tests/expressions", "tests/partitioners"), 3),
+    "tests/pure": 2,
 }
 ON_CONNECT = 4
 """On Connect one in so many, of those that are for Connect."""

@@ -50,7 +50,8 @@ def run_job(folder: Path, *arguments: str, **environment: str) -> str:
 
 
 @pytest.mark.delta
-@pytest.mark.parametrize("rows", ["20000", pytest.param("0", marks=pytest.mark.slow)])
+@pytest.mark.slow  # a session of its own and some sixty queries: README's blocks, in this session, are in make test
+@pytest.mark.parametrize("rows", ["20000", "0"])
 def test_on_a_classic_session(tmp_path, rows):
     printed = run_job(tmp_path, SKEWKIT_DEMO_ROWS=rows)
     assert [step for step in STEPS if step not in printed] == []

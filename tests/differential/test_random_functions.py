@@ -11,7 +11,7 @@ from tests.seeds import cases
 OTHERS = ["auto", "auto", "d_choices", "dkg"]
 
 
-@pytest.mark.parametrize("number", cases(few=10, many=120))
+@pytest.mark.parametrize("number", cases(few=6, many=120))
 def test_random_group_functions(spark, shaped, draw, settings, number):
     """Either of two strategies is a random case."""
     df, keys, strategies = shaped(), keys_of(draw), ["wrap", draw.choice(OTHERS)]
