@@ -37,9 +37,8 @@ pipeline: preflight venv ## run the nightly Delta pipeline: two days, killed in 
 
 test: preflight lint types ## lint, types and the tests, as continuous integration runs them (ARGS="-k join")
 	@$(PY) -m pytest $(SIDE_BY_SIDE) --durations=10 $(ARGS)
-	@$(PY) -m pytest $(SIDE_BY_SIDE) --connect -m "connect and not slow" $(ARGS)
-	@$(PY) -m pytest --delta tests/delta $(ARGS)
-	@$(PY) -m pytest --delta --connect -m "connect and not slow" tests/delta $(ARGS)
+	@$(PY) -m pytest $(SIDE_BY_SIDE) --delta --connect -m "connect and not slow" $(ARGS)
+	@$(PY) -m pytest $(SIDE_BY_SIDE) --delta tests/delta $(ARGS)
 
 test-slow: preflight venv ## what `make test` leaves out: the tests marked slow, and more examples of the properties
 	@$(PY) -m pytest $(SIDE_BY_SIDE) --durations=10 --hypothesis-profile many -m "slow or hypothesis" $(ARGS)

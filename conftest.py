@@ -39,7 +39,7 @@ TURNS = {
     **dict.fromkeys(("tests/spark", "tests/expressions", "tests/partitioners"), 3),
     "tests/pure": 2,
 }
-ON_CONNECT = 4
+ON_CONNECT = 8
 """On Connect one in so many, of those that are for Connect."""
 
 # Examples of a property: fewer in `make test`; `make test-slow` asks for the other profile.
