@@ -79,7 +79,7 @@ def test_joins(spark, rows, share, slots, columns, treated, queries, how):
 
 @pytest.mark.parametrize("slots", [2, 64])
 def test_a_key_with_half_a_percent_on_both_sides_makes_most_of_the_output(spark, slots):
-    left, right = (spark.range(2_000_000).selectExpr("if(id % 200 = 0, 7L, id) AS k", "id AS v") for _ in range(2))
+    left, right = (spark.range(3_000_000).selectExpr("if(id % 200 = 0, 7L, id) AS k", "id AS v") for _ in range(2))
     with conf(spark, "spark.skewkit.slots", str(slots)):
         found = decided(skewkit.skew_join(left, right, "k"))
     assert found.strategy == "salt", found.text

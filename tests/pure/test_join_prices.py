@@ -118,8 +118,9 @@ def test_many_pairs_are_told_by_key():
     assert not makes_many_pairs(join_plan(both, both, 32, JoinRules("semi")))
 
 
-def test_asking_is_not_worth_it_where_all_the_work_is_less_than_the_margin():
+def test_asking_is_not_worth_it_where_the_work_is_less_than_many_queries_take():
     assert not terms(32).worth_asking([Stage(total=0.4)], 0.3)
-    assert terms(32).worth_asking([Stage(total=2.0)], 0.3)
+    assert not terms(32).worth_asking([Stage(total=2.9)], 0.3)
+    assert terms(32).worth_asking([Stage(total=3.1)], 0.3)
     assert not terms(1).worth_asking([Stage(total=100.0)], 0.3), "one slot has no straggler"
     assert terms(32, margin=-1e9).worth_asking([Stage(total=0.0)], 0.3)

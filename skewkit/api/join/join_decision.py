@@ -11,7 +11,7 @@ from skewkit.api.join.evidence import Evidence, evidence_of
 from skewkit.api.join.request import JoinRequest
 from skewkit.api.join.sides import JoinSide
 from skewkit.plan.choice import native_reason
-from skewkit.plan.costs import Stage, Terms
+from skewkit.plan.costs import QUERY, Stage, Terms
 from skewkit.plan.join.adaptive import OneTask, adaptive_note, threshold_of, unshuffled
 from skewkit.plan.join.join_plan import JoinPlan, join_plan
 from skewkit.plan.join.kinds import KINDS, JoinRules
@@ -77,10 +77,11 @@ class JoinDecision:
     @cached_property
     def asking(self) -> float:
         """Seconds that a query for both sides' keys is expected to take."""
-        return max(
+        each = [
             self.terms.asking(side.most_rows, shuffles=side.facts.shuffles, simple=side.facts.simple)
             for side in self.sides
-        )
+        ]
+        return sum(each) - QUERY  # it is one query
 
     @cached_property
     def most_work(self) -> list[Stage]:
