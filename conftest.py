@@ -37,7 +37,7 @@ TURNS = {
     **dict.fromkeys(("tests/spark/join", "tests/spark/group", "tests/spark/window"), 30),
     **dict.fromkeys(("tests/spark/sampling", "tests/sql", "tests/decisions"), 8),
     **dict.fromkeys(("tests/spark", "tests/expressions", "tests/partitioners"), 3),
-    "tests/pure": 2,
+    "tests/pure": 3,
 }
 ON_CONNECT = 8
 """On Connect one in so many, of those that are for Connect."""

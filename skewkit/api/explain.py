@@ -34,7 +34,7 @@ def explain(frame: DataFrame) -> Explanation:
     (by `where`, `select`, `join`, ...) it says what became of each operator inside, the last one first.
 
     Raises:
-        ArgumentError: skewkit did not return this frame, nor, among its last 50, one that it was derived from.
+        ArgumentError: skewkit did not return this frame, nor, among its last 20, one that it was derived from.
 
     >>> df = spark.range(1000).selectExpr("if(id < 700, 0, id) AS k")
     >>> explain(skew_groupby(df, "k").count())  # doctest: +ELLIPSIS

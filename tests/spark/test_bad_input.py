@@ -60,7 +60,6 @@ CASES = {
         "'wrap' is a strategy of skew_groupby",
     ),
     "register of no session": (lambda df: skewkit.register("x"), ArgumentTypeError, "takes a SparkSession, not str"),
-    "no operator": (lambda df: skewkit.skewjoin, AttributeError, "did you mean 'skew_join'"),
     "no frame": (lambda df: skewkit.skew_groupby("k", "k"), ArgumentTypeError, "DataFrame as its first argument"),
     "map key": (lambda df: skewkit.skew_join(df, df, "m"), KeyTypeError, "map"),
     "map as partition": (lambda df: skewkit.skew_window(df, "m", "v"), KeyTypeError, "map"),

@@ -36,6 +36,11 @@ def test_operators_inside_are_found(spark):
             explain(frame)
 
 
+def test_a_name_that_is_none_of_skewkit():
+    with pytest.raises(AttributeError, match="did you mean 'skew_join'"):
+        _ = skewkit.skewjoin
+
+
 @pytest.mark.connect
 def test_a_conf_that_is_no_setting_is_told_once(spark, connect):
     session = spark if connect else spark.newSession()

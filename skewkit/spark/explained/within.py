@@ -5,11 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from pyspark.sql import DataFrame
 
 from skewkit.spark.session.compat import explained, is_connect
 
+_KNOWN: WeakKeyDictionary[DataFrame, list[str]] = WeakKeyDictionary()
+"""The plans of frames that were asked about before."""
 _NUMBER = re.compile(r"#\d+L?")
 _TREE = re.compile(r"^[\s:|+-]+")
 
@@ -25,7 +28,10 @@ def frames_within(frame: DataFrame, others: Sequence[DataFrame]) -> list[DataFra
     if is_connect(frame):
         inside = {id(part) for part in _parts(frame._plan)}
         return [each for each in others if id(each._plan) in inside]
-    whole, parts = _lines(frame), [_lines(each) for each in others]
+    for each in others:
+        if each not in _KNOWN:
+            _KNOWN[each] = _lines(each)
+    whole, parts = _lines(frame), [_KNOWN[each] for each in others]
     found = [each for each, part in zip(others, parts, strict=True) if _stand_in(part, whole)]
     if found:
         return found

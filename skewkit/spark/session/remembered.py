@@ -15,7 +15,7 @@ from skewkit.spark.explained.within import frames_within
 from skewkit.spark.session.jobs import Used, used_so_far
 
 _CHOICES: weakref.WeakKeyDictionary[DataFrame, Choice] = weakref.WeakKeyDictionary()
-_LAST: deque[DataFrame] = deque(maxlen=50)
+_LAST: deque[DataFrame] = deque(maxlen=20)
 """The last frames: their plans are found again in those of frames that the user derived from them."""
 _DECISIONS: deque[Decision] = deque(maxlen=1000)
 
@@ -57,7 +57,7 @@ def choice_of(frame: DataFrame) -> Choice:
 def choices_of(frame: DataFrame) -> list[Choice]:
     """Return the choice behind a frame, else those behind the frames that it was made of, the last one first.
 
-    No job is started. Frames that it was made of are looked for among the last 50 that skewkit returned.
+    No job is started. Frames that it was made of are looked for among the last 20 that skewkit returned.
 
     Raises:
         ArgumentError: there is none.
