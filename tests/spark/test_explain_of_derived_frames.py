@@ -1,6 +1,7 @@
 """`explain` of frames that the user derived from skewkit's, and confs that are no settings."""
 
 import warnings
+from weakref import WeakSet
 
 import pytest
 from pyspark.sql import functions as F
@@ -8,6 +9,7 @@ from pyspark.sql import functions as F
 import skewkit
 from skewkit import explain
 from skewkit.errors import ArgumentError
+from tests.helpers import conf
 
 
 @pytest.mark.connect
@@ -42,16 +44,11 @@ def test_a_name_that_is_none_of_skewkit():
 
 
 @pytest.mark.connect
-def test_a_conf_that_is_no_setting_is_told_once(spark, connect):
-    session = spark if connect else spark.newSession()
-    session.conf.set("spark.skewkit.marign", "3")
-    try:
-        with warnings.catch_warnings(record=True) as told:
-            warnings.simplefilter("always")
-            for _ in range(2):
-                skewkit.skew_groupby(session.range(9), "id").count()
-    finally:
-        session.conf.unset("spark.skewkit.marign")
-    found = [str(each.message) for each in told if "skewkit" in str(each.message)]
-    assert len(found) == (0 if connect else 1), found
-    assert connect or "did you mean 'spark.skewkit.margin'?" in found[0]
+def test_a_conf_that_is_no_setting_is_told_once(spark, monkeypatch):
+    monkeypatch.setattr("skewkit.api.arguments._ASKED", WeakSet())
+    with conf(spark, "spark.skewkit.marign", "3"), warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        for _ in range(2):
+            skewkit.skew_groupby(spark.range(9), "id").count()
+    (found,) = [str(each.message) for each in told if "spark.skewkit" in str(each.message)]
+    assert "did you mean 'spark.skewkit.margin'?" in found

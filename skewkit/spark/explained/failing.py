@@ -12,24 +12,13 @@ from skewkit.spark.explained.plan_columns import calls_in
 from skewkit.spark.session.compat import explained
 
 _ASKED = "_skew_asked"
-_CALLS = {
-    "cast",
-    "in",
-    "inset",
-    "isnull",
-    "isnotnull",
-    "coalesce",
-    "isnan",
-    "startswith",
-    "endswith",
-    "contains",
-    "not",
-}
+_CALLS = {"cast", "in", "not", "isnull", "isnotnull", "startswith", "endswith", "contains"}
 _NUMBERS = ("tinyint", "smallint", "int", "bigint", "float", "double")
 _NUMBER = r"-?\d+(?:\.\d+)?[LDF]?"
-_CAST = re.compile(rf"cast\((?:{_NUMBER}|(?P<name>[\w$]+)#\d+L?) as (?P<to>\w+)\)")
-_REMAINDER = re.compile(rf" % (?:(?=-?\d*[1-9]){_NUMBER}|_cast(?=\W))")
-_FAILING = re.compile(r" [-+*/%] |-[A-Za-z_(]|\bdiv\b|\bcast\(|subquery|\[|\.\.\.|\{")
+_CAST = re.compile(rf"cast\((?:(?P<number>{_NUMBER})|(?P<name>[\w$]+)#\d+L?) as (?P<to>\w+)\)")
+_REMAINDER = re.compile(rf" % (?=-?\d*[1-9]){_NUMBER}(?=[\s)])")
+_FAILING = re.compile(r" [-+*/%] |-[A-Za-z_(]|\bdiv\b|\blike\b|\bcast\(|subquery|\[|\.\.\.|\{|\)#\d", re.IGNORECASE)
+"""Also a UDF, whose result has a number: it may have the name of any function."""
 
 
 def never_fails(frame: DataFrame, column: Column) -> bool:
@@ -38,6 +27,8 @@ def never_fails(frame: DataFrame, column: Column) -> bool:
     >>> ages = spark.createDataFrame([(1, "x")], "age int, name string")
     >>> never_fails(ages, F.expr("age > 17L AND name <> 'x' AND age % 3 = 0")), never_fails(ages, F.expr("1 / age > 0"))
     (True, False)
+    >>> never_fails(ages, F.expr("17L % age = 1")), never_fails(ages, F.expr("age % 0L = 1"))
+    (False, False)
     >>> never_fails(ages, F.expr("name > 3")), never_fails(ages, F.expr("raise_error(name) IS NULL"))
     (False, False)
     """
@@ -46,8 +37,9 @@ def never_fails(frame: DataFrame, column: Column) -> bool:
     found = re.search(rf"^\W*Project \[(.*) AS {_ASKED}#\d+L?\]$", analyzed, re.MULTILINE)
     if found is None:
         return False
-    types = dict(frame.dtypes)
-    expression = _CAST.sub(lambda cast: "_cast" if _widens(cast, types) else cast[0], found[1])
+    names = [name for name, _ in frame.dtypes]
+    types = {name: type_ for name, type_ in frame.dtypes if names.count(name) == 1}
+    expression = _CAST.sub(lambda cast: cast["number"] or cast["name"] if _widens(cast, types) else cast[0], found[1])
     return calls_in(expression) <= _CALLS and not _FAILING.search(_REMAINDER.sub("", expression))
 
 

@@ -7,7 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from pyspark.sql import Column
-from pyspark.util import PythonEvalType
+
+try:
+    from pyspark.util import PythonEvalType
+except ImportError:  # PySpark 3.5 has it there
+    from pyspark.rdd import PythonEvalType  # type: ignore[import-not-found, no-redef, unused-ignore]
 
 from skewkit.spark.expressions.steps import (
     classic_over,
