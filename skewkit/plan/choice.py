@@ -20,6 +20,7 @@ class Choice:
 
     `operator` is the title of the call and `kind` the operator's name. A join rests on two profiles, of its left side
     and, in `other`, of its right side. `lines` are what a strategy says of its plan; without them the plan is shown.
+    `result` is what is known of the keys of the frame that the operator returns.
     """
 
     operator: str
@@ -31,6 +32,7 @@ class Choice:
     other: KeyProfile | None = None
     kind: str = ""
     lines: tuple[str, ...] = ()
+    result: KeyProfile | None = None
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ from dataclasses import replace
 from pyspark.sql import DataFrame
 
 from skewkit.api.join.join_decision import JoinDecision
+from skewkit.api.join.profiles import result_profile
 from skewkit.api.join.strategies import STRATEGIES, JoinStrategy
 from skewkit.errors import UnsupportedError
 from skewkit.plan.choice import BALANCED, Choice, hot_reason, native_reason, small_reason, unbalanced_reason
@@ -23,7 +24,9 @@ def answer(decision: JoinDecision) -> Chosen:
     request = decision.request
     unread = _without_keys(decision) if request.auto else None
     if unread is not None:
-        return request.native, Choice(request.title(), "native", unread, notes=decision.lost, kind="join")
+        known = result_profile(request, decision.sides.map(lambda side: side.given))
+        choice = Choice(request.title(), "native", unread, notes=decision.lost, kind="join", result=known)
+        return request.native, choice
     closed = decision.closed_reason()
     if closed is not None:
         return request.native, replace(request.left_to_spark(closed), notes=decision.lost)
@@ -110,4 +113,5 @@ def _choice(decision: JoinDecision, strategy: JoinStrategy, reason: str) -> Choi
         shown.right,
         "join",
         lines,
+        result_profile(decision.request, decision.evidence.profiles),
     )

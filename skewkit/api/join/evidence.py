@@ -43,33 +43,41 @@ class Evidence:
 def evidence_of(request: JoinRequest, sides: Pair[JoinSide], keys: JoinKeys) -> Evidence:
     """Return what is known of both sides' keys; without a profile one query asks both at once.
 
-    With a left profile alone the right side is asked only for `broadcast_head`, which must know what it broadcasts. A
-    side that is grouped by the keys has each once and is not read.
+    With a left profile alone the right side is asked only for `broadcast_head`, which must know what it broadcasts.
     """
     given = sides.map(lambda side: side.given)
-    if given.left is None:
-        wanted = [side for side in sides if not side.unique]
-        wanted = wanted or list(sides)
+    if not request.informed:
+        wanted = unknown_sides(sides)
     elif given.right is None and request.strategy == "broadcast_head":
         wanted = [sides.right]
     else:
         wanted = []
-    if not wanted:
+    if request.informed and not wanted:
         return Evidence(given, Pair({}, {}), asked=False)
     finer = _FINER if KINDS[request.kind].pairs and len(wanted) > 1 else 1
     questions = [Question(side.facts, side.keys, keys.unmatched(side.keys), finer=finer) for side in wanted]
     why = f"skew_join on {', '.join(sides.left.keys.names)}"
-    found = ask(questions, request.partitions, request.settings, why=why)
+    found = ask(questions, request.partitions, request.settings, why=why) if wanted else []
     answers = {side.side: answer for side, answer in zip(wanted, found, strict=True)}
 
     def profile(side: JoinSide) -> KeyProfile | None:
         if side.side in answers:
             return answers[side.side].profile
-        return side.given if given.left is not None else _once(side, request.partitions)
+        return side.given if request.informed or side.given is not None else _once(side, request.partitions)
 
     one_task = sides.map(lambda side: answers[side.side].one_task if side.side in answers else {})
     notes = tuple(note for answer in found for note in answer.notes)
-    return Evidence(sides.map(profile), one_task, asked=True, notes=notes)
+    return Evidence(sides.map(profile), one_task, asked=bool(wanted), notes=notes)
+
+
+def unknown_sides(sides: Pair[JoinSide]) -> list[JoinSide]:
+    """Return the sides whose keys a query is to read, where the user has given nothing.
+
+    A side that is grouped by the keys has each once and is not read, but where both sides are so.
+    """
+    if all(side.unique for side in sides):
+        return list(sides)
+    return [side for side in sides if side.given is None and not side.unique]
 
 
 def _once(side: JoinSide, partitions: int) -> KeyProfile:

@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import Any
 
 from skewkit.api.arguments import coalesced_partitions, stale_note
-from skewkit.api.join.evidence import Evidence, evidence_of
+from skewkit.api.join.evidence import Evidence, evidence_of, unknown_sides
 from skewkit.api.join.request import JoinRequest
 from skewkit.api.join.sides import JoinSide
 from skewkit.plan.choice import native_reason
@@ -76,12 +76,12 @@ class JoinDecision:
 
     @cached_property
     def asking(self) -> float:
-        """Seconds that a query for both sides' keys is expected to take."""
+        """Seconds that a query for the keys of the sides of which nothing is known is expected to take."""
         each = [
-            self.terms.asking(side.most_rows, shuffles=side.facts.shuffles, simple=side.facts.simple)
-            for side in self.sides
+            self.terms.asking(side.most_rows, shuffles=side.facts.shuffles, simple=side.facts.simple) - QUERY
+            for side in unknown_sides(self.sides)
         ]
-        return sum(each) - QUERY  # it is one query
+        return QUERY + sum(each) if each else 0.0  # it is one query
 
     @cached_property
     def most_work(self) -> list[Stage]:

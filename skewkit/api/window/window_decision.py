@@ -29,6 +29,7 @@ from skewkit.spark.expressions.columns import Over
 from skewkit.spark.expressions.keys import Keys, find_keys
 from skewkit.spark.sampling.ask import Answer, Question, ask
 from skewkit.spark.session.compat import places_by_id
+from skewkit.spark.session.remembered import known_profile
 from skewkit.spark.session.slots import terms_of
 from skewkit.spark.window.cut_window import native, split
 from skewkit.spark.window.known_cuts import KnownCuts, cut_windows, marked, windowed_by
@@ -227,6 +228,11 @@ class WindowDecision:
         return latest if latest is not None and latest.is_of(self.asked.keys, self.asked.partitions) else None
 
     @cached_property
+    def known_profile(self) -> KeyProfile | None:
+        """What the operator that made the frame knew of the keys."""
+        return known_profile(self.asked.df, self.asked.keys)
+
+    @cached_property
     def answer(self) -> Answer:
         """What one query says of the keys, and of the order where there is one."""
         asked = self.asked
@@ -236,9 +242,12 @@ class WindowDecision:
 
     @property
     def profile(self) -> KeyProfile:
-        """The profile that was given, that of a window inside of the frame, or that of the answer."""
+        """The profile that was given, that of a window inside of the frame, or that of the answer.
+
+        Where no key is hot, that of the operator that made the frame does.
+        """
         known = self.known.profile if self.known is not None else None
-        return self.asked.profile or known or self.answer.profile
+        return self.asked.profile or known or self.known_profile or self.answer.profile
 
     @cached_property
     def keys(self) -> KeyPlan:
@@ -316,5 +325,10 @@ class WindowDecision:
 
     def _choice(self, strategy: str, reason: str, profile: KeyProfile | None = None) -> Choice:
         return Choice(
-            f"{self.asked.title}, {self.asked.partitions} partitions", strategy, reason, profile, kind="window"
+            f"{self.asked.title}, {self.asked.partitions} partitions",
+            strategy,
+            reason,
+            profile,
+            kind="window",
+            result=profile or self.known_profile,
         )

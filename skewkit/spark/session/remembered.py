@@ -11,7 +11,9 @@ from skewkit.errors import ArgumentError
 from skewkit.logs import LOG
 from skewkit.plan.choice import Choice
 from skewkit.plan.decision import Decision
+from skewkit.plan.profile.key_profile import KeyProfile
 from skewkit.spark.explained.within import frames_within
+from skewkit.spark.expressions.keys import Keys
 from skewkit.spark.session.jobs import Used, used_so_far
 
 _CHOICES: weakref.WeakKeyDictionary[DataFrame, Choice] = weakref.WeakKeyDictionary()
@@ -41,6 +43,14 @@ def decisions() -> list[Decision]:
     ('groupby', 'native', 0)
     """
     return list(_DECISIONS)
+
+
+def known_profile(frame: DataFrame, keys: Keys) -> KeyProfile | None:
+    """Return what the operator that returned a frame knew of these keys of it, or None."""
+    choice = _CHOICES.get(frame)
+    known = choice.result if choice is not None else None
+    same = known is not None and tuple(keys.bare) == known.keys and keys.types == known.types
+    return known if same else None
 
 
 def choice_of(frame: DataFrame) -> Choice:

@@ -81,6 +81,8 @@ class BroadcastSide(JoinStrategy):
         broadcasts = 1 + decision.physical.count("BroadcastExchange")
         most = min(settings.broadcast_side, least_heap(conf_reader(spark)) / _PART / broadcasts)
         for side in decision.plan.broadcastable:
+            if decision.sides.of(side).given is not None:
+                continue  # what an operator before knew is no count
             size = table_bytes(decision.plan.rows.of(side), decision.memory.of(side))
             if size <= most and (decision.sides.of(side).facts.simple or may_take_long):
                 found[side] = size
