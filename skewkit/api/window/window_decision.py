@@ -25,6 +25,7 @@ from skewkit.plan.window.window_frame import RUNNING, WHOLE, Frame
 from skewkit.plan.window.window_plan import Order, WindowPlan, spaced, uniform_plan, window_plan
 from skewkit.plan.window.window_prices import cut_window_stages, native_window_stages
 from skewkit.spark.explained.plan_facts import PlanFacts
+from skewkit.spark.explained.row_counts import row_bytes
 from skewkit.spark.expressions.columns import Over
 from skewkit.spark.expressions.keys import Keys, find_keys
 from skewkit.spark.sampling.ask import Answer, Question, ask
@@ -193,7 +194,7 @@ class WindowDecision:
             return None
         if self.facts.source_rows is None:
             return "nobody knows how many rows the frame has, so nothing can be weighed; give a profile to have it cut"
-        stages = native_window_stages(rows, self.facts.row_bytes, 1.0)
+        stages = native_window_stages(rows, row_bytes(asked.df.schema), 1.0)
         return None if terms.worth_asking(stages, self.asking) else small_reason(terms, stages)
 
     @property
@@ -205,7 +206,7 @@ class WindowDecision:
     @cached_property
     def weighed(self) -> Weighed:
         """What plain Spark takes, and what the plan takes."""
-        rows, width, keys = self.profile.rows, self.facts.row_bytes, self.keys
+        rows, width, keys = self.profile.rows, row_bytes(self.asked.df.schema), self.keys
         native = native_window_stages(rows, width, keys.native_straggler / keys.partitions)
         deciding = 0.0 if self.asked.profile is not None or self.known is not None else self.asking
         return Weighed(self.terms, native, cut_window_stages(keys, rows, width), deciding)

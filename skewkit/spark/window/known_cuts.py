@@ -57,13 +57,16 @@ def cut_windows(plan: str) -> list[KnownCuts | None]:
 def windowed_by(physical: str) -> set[str] | None:
     r"""Return the names of the partition columns of the window that a plan ends with, in lower case, or None.
 
-    Columns may have been selected and rows filtered since, but those columns must still be there. All rows of a
-    partition are in one task then, sorted.
+    Columns may have been selected, rows filtered, and small frames joined by a broadcast since, but those columns must
+    still be there. All rows of a partition are in one task then, sorted.
 
     >>> windowed_by("AdaptiveSparkPlan isFinal=false\n+- Window [sum(v#2L) AS n#3], [K#1], [v#2L ASC NULLS]")
     {'k'}
     >>> windowed_by("Project [(k#1 + 1) AS k#4]\n+- Window [sum(v#2L) windowspec() AS n#3], [k#1]")
     >>> windowed_by("Project [(k#1 + 1) AS k#4, k#1]\n+- Sort [k#1 ASC], false, 0\n+- Window [sum() AS n#3], [k#1]")
+    >>> joined = "BroadcastHashJoin [k#1], [k#8], LeftOuter, BuildRight, false"
+    >>> windowed_by(f"{joined}\n:- Window [sum() AS n#3], [k#1]\n+- BroadcastExchange\n   +- Scan")
+    {'k'}
     """
     lists: list[str] = []
     for line in filter(str.strip, physical.splitlines()):
@@ -77,6 +80,11 @@ def windowed_by(physical: str) -> set[str] | None:
             return names if columns and kept and len(names) == len(columns) and not names & new else None
         if operator == "Project":
             lists.append(rest)
-        elif operator not in ("AdaptiveSparkPlan", "Filter"):
+        elif operator not in ("AdaptiveSparkPlan", "Filter") and not _joins_in_place(operator, rest):
             return None
     return None
+
+
+def _joins_in_place(operator: str, rest: str) -> bool:
+    """Return whether a step joins rows where they are; those of its left side come next in the text."""
+    return operator == "BroadcastHashJoin" and ", BuildRight" in rest
