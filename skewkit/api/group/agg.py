@@ -13,6 +13,7 @@ from pyspark.sql import functions as F
 from skewkit.api.arguments import analysed, first_line
 from skewkit.api.group.grouping import Grouping, noted
 from skewkit.errors import ArgumentError, ArgumentTypeError
+from skewkit.spark.explained.plan_facts import made_of
 from skewkit.spark.expressions.aggregate_calls import Reading, read_aggregates
 from skewkit.spark.expressions.columns import AGGREGATING
 from skewkit.spark.group.aggregate_plan import AggregatePlan, inputs_of
@@ -40,6 +41,10 @@ def grouped_aggregates(group: Grouping, exprs: Sequence[Any], merges: Merges | N
     native = analysed(lambda: group.df.groupBy(*group.keys.columns).agg(*exprs), SPLITS)
     if group.strategy == "native":
         return remember(native, group.native())
+    small = group.small() if not merges else None
+    if small is not None:
+        made_of(native, [group.df])
+        return remember(native, group.native(small))
     if isinstance(exprs[0], dict) and not exprs[0]:
         return remember(native, group.native("without an aggregate Spark combines rows of a key before the shuffle"))
     columns = _in_order(group, exprs[0], native) if isinstance(exprs[0], dict) else exprs
@@ -67,6 +72,7 @@ def grouped_aggregates(group: Grouping, exprs: Sequence[Any], merges: Merges | N
         return remember(native, group.native(why))
     unread = group.unread(plan.most_rows or float("inf"))
     if unread is not None:
+        made_of(native, [group.df])
         return remember(native, group.native(unread))
     found = group.asked(values=tuple(plan.values))
     most_distinct = _MOST_DISTINCT / max(1, plan.listed) if plan.lists_values else float("inf")

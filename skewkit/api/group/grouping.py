@@ -11,7 +11,7 @@ from pyspark.sql import Column, DataFrame
 from skewkit.api.arguments import stale_note
 from skewkit.options import Settings
 from skewkit.plan.choice import Choice, Weighed, cold_reason, hot_reason, small_reason
-from skewkit.plan.costs import Terms
+from skewkit.plan.costs import QUERY, Terms
 from skewkit.plan.group.group_prices import AGGREGATED, GroupWork, native_group_stages, parted_group_stages
 from skewkit.plan.placement.key_plan import KeyPlan, key_plan
 from skewkit.plan.placement.load import group_load
@@ -95,11 +95,18 @@ class Grouping:
                 "nobody knows how many rows the frame has, so nothing can be weighed; name hot keys (heavy=) or give a "
                 "profile to have them treated"
             )
+        return self._small(self.deciding, most_rows)
+
+    def small(self) -> str | None:
+        """Return why plain Spark is right where skewkit made the frame, so that its long plan is not read, or None."""
+        asks = self.strategy == "auto" and self.profile is None and self.terms.margin >= 0
+        return self._small(QUERY) if asks and self.facts.made and self.facts.source_rows is not None else None
+
+    def _small(self, asking: float, most_rows: float = float("inf")) -> str | None:
         rows = self.facts.most_source_rows
         stages = native_group_stages(self.work, rows, self.width, 1.0)
-        if rows > most_rows or self.terms.worth_asking(stages, self.deciding):
-            return None
-        return small_reason(self.terms, stages)
+        worth = rows > most_rows or self.terms.worth_asking(stages, asking)
+        return None if worth else small_reason(self.terms, stages)
 
     def asked(self, *, values: tuple[Column, ...] = (), order: OrderBy | None = None) -> Answer:
         """Return what is known of the keys: the given profile, or the answer of one query."""

@@ -15,6 +15,7 @@ from skewkit.plan.costs import QUERY
 from skewkit.plan.explanation import placeholder_lines
 from skewkit.plan.join.prices import makes_many_pairs
 from skewkit.spark.explained.join_operator import top_join
+from skewkit.spark.explained.plan_facts import made_of
 
 Chosen = tuple[DataFrame, Choice]
 
@@ -26,6 +27,7 @@ def answer(decision: JoinDecision) -> Chosen:
     if unread is not None:
         known = result_profile(request, decision.sides.map(lambda side: side.given))
         choice = Choice(request.title(), "native", unread, notes=decision.lost, kind="join", result=known)
+        made_of(request.native, list(request.frames))
         return request.native, choice
     closed = decision.closed_reason()
     if closed is not None:
@@ -45,12 +47,16 @@ def answer(decision: JoinDecision) -> Chosen:
 def _without_keys(decision: JoinDecision) -> str | None:
     """Return why plain Spark is right, from what the optimizer knows and the user says, or None."""
     request, terms = decision.request, decision.terms
+    if not request.informed and terms.margin >= 0:
+        made = decision.most_work_of_made
+        if made is not None and not terms.worth_asking(made, QUERY):
+            return small_reason(terms, made)
     join = top_join(decision.physical)
+    together = decision.most_work_together
     if join is not None and join.startswith("Broadcast"):
         return f"Spark broadcasts one side ({join}): nothing is shuffled"
     if request.informed or terms.margin < 0:
         return None
-    together = decision.most_work_together
     if together is not None and not terms.worth_asking(together, QUERY):
         return small_reason(terms, together)
     unknown = next((side for side in decision.sides if side.facts.rows is None), None)

@@ -90,6 +90,14 @@ class JoinDecision:
         return self._most_work(self.sides.map(lambda side: side.most_rows), unique=unique)
 
     @cached_property
+    def most_work_of_made(self) -> list[Stage] | None:
+        """The same where skewkit made one of the sides: its plan is long, and its sources are known without it."""
+        facts = self.sides.map(lambda side: side.facts)
+        if not any(each.made for each in facts) or any(each.source_rows is None for each in facts):
+            return None
+        return self._most_work(facts.map(lambda each: each.most_source_rows), unique=False)
+
+    @cached_property
     def most_work_together(self) -> list[Stage] | None:
         """The same from the sources of both sides together, as plain Spark's plan has them; None: nobody knows."""
         facts = self.native_facts

@@ -13,7 +13,7 @@ from skewkit.api.arguments import analysed, first_line, stale_note
 from skewkit.errors import ArgumentError
 from skewkit.options import Settings
 from skewkit.plan.choice import Choice, Weighed, cold_reason, hot_reason, small_reason
-from skewkit.plan.costs import Terms
+from skewkit.plan.costs import QUERY, Terms
 from skewkit.plan.placement.key_plan import KeyPlan, key_plan
 from skewkit.plan.placement.load import group_load
 from skewkit.plan.profile.heavy_key import key_text
@@ -24,7 +24,7 @@ from skewkit.plan.window.split_forms import LIMITED, MOST_LISTED, WindowSplit, l
 from skewkit.plan.window.window_frame import RUNNING, WHOLE, Frame
 from skewkit.plan.window.window_plan import Order, WindowPlan, spaced, uniform_plan, window_plan
 from skewkit.plan.window.window_prices import cut_window_stages, native_window_stages
-from skewkit.spark.explained.plan_facts import PlanFacts
+from skewkit.spark.explained.plan_facts import PlanFacts, made_of
 from skewkit.spark.explained.row_counts import row_bytes
 from skewkit.spark.expressions.columns import Over
 from skewkit.spark.expressions.keys import Keys, find_keys
@@ -185,17 +185,27 @@ class WindowDecision:
     @cached_property
     def small_because(self) -> str | None:
         """Why `auto` is native before anything is asked of the keys, or None."""
-        asked, terms, rows = self.asked, self.terms, self.facts.most_source_rows
+        asked, terms = self.asked, self.terms
         if asked.strategy != "auto":
             return None
+        small = self._small(QUERY) if self.facts.made else None
+        if small is not None:
+            return small
         if self.windowed:
             return "a window before has put the rows of each key together, in order, so this one shuffles nothing"
-        if asked.profile is not None or self.known is not None or terms.margin < 0:
+        if self.known is not None or asked.profile is not None or terms.margin < 0:
             return None
         if self.facts.source_rows is None:
             return "nobody knows how many rows the frame has, so nothing can be weighed; give a profile to have it cut"
-        stages = native_window_stages(rows, row_bytes(asked.df.schema), 1.0)
-        return None if terms.worth_asking(stages, self.asking) else small_reason(terms, stages)
+        return self._small(self.asking)
+
+    def _small(self, asking: float) -> str | None:
+        """Return why no plan can pay for a query of so many seconds, whatever the keys are, or None."""
+        asked, terms = self.asked, self.terms
+        if asked.profile is not None or terms.margin < 0 or self.facts.source_rows is None:
+            return None
+        stages = native_window_stages(self.facts.most_source_rows, row_bytes(asked.df.schema), 1.0)
+        return None if terms.worth_asking(stages, asking) else small_reason(terms, stages)
 
     @property
     def asking(self) -> float:
@@ -297,6 +307,7 @@ class WindowDecision:
         """Return the frame, and how it is computed."""
         plain = self.plain
         if self.native_because is not None or isinstance(self.calls, str) or isinstance(self.reach, str):
+            made_of(plain, [self.asked.df])
             return plain, self._choice("native", str(self.native_because))
         if self.cold_because is not None:
             return plain, self._choice("native", self.cold_because, self.profile)

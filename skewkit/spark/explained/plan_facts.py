@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, reduce
+from weakref import WeakKeyDictionary
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -54,6 +55,31 @@ _HIDDEN = PlanNode("")
 
 
 @dataclass(frozen=True)
+class _Sources:
+    """Rows of a frame's sources, None: unknown; whether they are counted; whether skewkit made the frame of others."""
+
+    rows: int | None
+    counted: bool
+    made: bool = False
+
+
+_KNOWN: WeakKeyDictionary[DataFrame, _Sources] = WeakKeyDictionary()
+
+
+def made_of(frame: DataFrame, others: Sequence[DataFrame]) -> None:
+    """Remember the sources of a frame that skewkit made of others as plain Spark does, where those of these are known.
+
+    So the next operator of a long pipeline knows them without another EXPLAIN, which takes longer with every step.
+    """
+    found = [_KNOWN[frame]] if frame in _KNOWN else [_KNOWN[other] for other in others if other in _KNOWN]
+    if frame not in _KNOWN and len(found) < len(others):
+        return
+    rows = [each.rows for each in found if each.rows is not None]
+    total = sum(rows) if len(rows) == len(found) else None
+    _KNOWN[frame] = _Sources(total, all(each.counted for each in found), made=True)
+
+
+@dataclass(frozen=True)
 class PlanFacts:
     """A frame as EXPLAIN shows it; every question is asked of the same text.
 
@@ -98,9 +124,20 @@ class PlanFacts:
         return estimated(self._logical, len(self.frame.columns))[1]
 
     @property
+    def _sources(self) -> _Sources:
+        if self.frame not in _KNOWN:
+            _KNOWN[self.frame] = _Sources(guess_rows(self._logical), rows_are_counted(self._logical))
+        return _KNOWN[self.frame]
+
+    @property
+    def made(self) -> bool:
+        """Whether skewkit made the frame of others, as plain Spark does, so that its sources are known already."""
+        return self.frame in _KNOWN and _KNOWN[self.frame].made
+
+    @property
     def source_rows(self) -> int | None:
         """Rows that the frame's sources hold, as far as the optimizer knows."""
-        return guess_rows(self._logical)
+        return self._sources.rows
 
     @property
     def most_source_rows(self) -> float:
@@ -115,7 +152,7 @@ class PlanFacts:
     @property
     def source_rows_counted(self) -> bool:
         """Whether `source_rows` is what the sources say, and no guess by their bytes."""
-        return rows_are_counted(self._logical)
+        return self._sources.counted
 
     @property
     def source_rows_by_bytes(self) -> int | None:

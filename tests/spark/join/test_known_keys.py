@@ -4,6 +4,7 @@ from pyspark.sql import Window
 from pyspark.sql import functions as F
 
 import skewkit
+from skewkit.spark.explained import plan_facts
 from tests.compare import assert_same
 from tests.helpers import TREATED_BY_AUTO, conf
 
@@ -51,3 +52,20 @@ def test_keys_that_are_hot_on_both_sides_are_asked_for_again(spark):
         joined = skewkit.skew_join(left, right, "k")
         _, asked = queries(lambda: skewkit.skew_join(joined, left.select("k", F.col("v").alias("u")), "k"))
         assert asked == [1]
+
+
+def test_the_long_plan_of_a_pipeline_is_not_read_by_every_operator(spark, monkeypatch):
+    read, explained = [], plan_facts.explained
+    monkeypatch.setattr(plan_facts, "explained", lambda frame: read.append(frame.columns) or explained(frame))
+    frame = spark.range(0, 3000, 1, 8).selectExpr("id % 500 AS k", "id AS v")
+    plain, over = frame, Window.partitionBy("k").orderBy("v")
+    with conf(spark, "spark.skewkit.margin", "0.5"):
+        for i in range(3):
+            dims = spark.range(500).selectExpr("id AS k", f"id AS w{i}")
+            frame, plain = skewkit.skew_join(frame, dims, "k", "left"), plain.join(dims, "k", "left")
+        frame = skewkit.skew_window(frame, "k", "v").select(t=F.sum("w0"))
+        totals = skewkit.skew_groupby(frame, "k").agg(F.collect_set("t").alias("ts"))
+    # The first join as a whole, then the new sides alone; no window and no group-by.
+    assert read == [["k", "v", "w0"], ["k", "w1"], ["k", "w2"]]
+    assert_same(frame, plain.withColumn("t", F.sum("w0").over(over)))
+    assert "no plan would save enough" in skewkit.explain(totals)
