@@ -24,6 +24,7 @@ from skewkit.errors import (
     shown,
 )
 from skewkit.options import PREFIX, Settings, read_settings, unknown_settings
+from skewkit.plan.placement.schemes import SCHEMES
 from skewkit.plan.profile.key_profile import KeyProfile, named_heavy
 from skewkit.plan.profile.rehash import NO_KEY, recast
 from skewkit.plan.profile.values import hashable, is_value_of
@@ -102,16 +103,9 @@ def check_strategy(strategy: str, valid: Iterable[str]) -> str:
     """Return the strategy if it is one of `valid`."""
     if strategy in (names := list(valid)):
         return strategy
-    other = next((of for of, words in _STRATEGIES_OF.items() if str(strategy).lower() in words), None)
-    belongs = f"; {strategy!r} is a strategy of {other}" if other and str(strategy).lower() not in names else ""
+    word = str(strategy).lower()
+    belongs = f"; {strategy!r} is a strategy of skew_groupby" if word in SCHEMES and word not in names else ""
     raise ArgumentError(f"unknown strategy {strategy!r}: {nearest(str(strategy), names)}{belongs}")
-
-
-_STRATEGIES_OF = {
-    "skew_join": ("salt", "broadcast_head", "broadcast_side"),
-    "skew_window": ("split",),
-    "skew_groupby": ("key", "round_robin", "d_choices", "w_choices", "dkg", "wrap"),
-}
 
 
 def settings_of(df: DataFrame) -> Settings:
