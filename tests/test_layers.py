@@ -11,6 +11,7 @@ import subprocess
 import sys
 from collections import defaultdict
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -62,12 +63,17 @@ RAND_IN_SQL = re.compile(r"\brandn?\s*\(", re.IGNORECASE)
 # --- reading the source ---
 
 
+@cache
 def modules() -> dict[str, str]:
     """Return dotted name -> source of every module under skewkit/; a package's name ends in `.__init__`."""
     return {
         ".".join(path.relative_to(ROOT).with_suffix("").parts): path.read_text(encoding="utf-8")
         for path in sorted(PACKAGE.rglob("*.py"))
     }
+
+
+parsed = cache(ast.parse)
+"""A source's tree, which no check changes."""
 
 
 def layer_of(module: str) -> str | None:
@@ -132,7 +138,7 @@ def layer_errors(module: str, source: str) -> list[str]:
     if own not in LEVEL:
         return [f"{module}: skewkit.{own} is in no layer; add {own!r} to LAYERS in tests/test_layers.py"]
     found = []
-    for node, for_types, _ in walk(ast.parse(source)):
+    for node, for_types, _ in walk(parsed(source)):
         for target in targets(node, module):
             where = f"{module}:{getattr(node, 'lineno', 0)}: imports {target}"
             top, other = target.partition(".")[0], layer_of(target)
@@ -155,7 +161,7 @@ def dependency_errors(module: str, source: str) -> list[str]:
         return []
     allowed = set() if own is None or LEVEL[own] == 0 else NEEDED_AT_RUN_TIME
     found = []
-    for node, for_types, lazy in walk(ast.parse(source)):
+    for node, for_types, lazy in walk(parsed(source)):
         if for_types or lazy or not isinstance(node, (ast.Import, ast.ImportFrom)):
             continue
         for target in targets(node, module):
@@ -169,7 +175,7 @@ def dependency_errors(module: str, source: str) -> list[str]:
 
 def banned_errors(module: str, source: str) -> list[str]:
     """Return the things that no module may do, with their lines."""
-    tree = ast.parse(source)
+    tree = parsed(source)
     skip = docstrings(tree)
     never = NEVER if module in ABOUT_CLASSIC else NEVER | CLASSIC
     never = never - {"_jdf"} if module == WRITTEN_PLAN else never
@@ -199,7 +205,7 @@ def circles(sources: dict[str, str]) -> list[str]:
     graph = {}
     for module, source in sources.items():
         found = set()
-        for node, _, _ in walk(ast.parse(source)):
+        for node, _, _ in walk(parsed(source)):
             for target in targets(node, module):
                 names = [f"{target}.{alias.name}" for alias in getattr(node, "names", [])]
                 parts = {name for name in names if name in sources}  # `from package import module`
@@ -260,7 +266,7 @@ def test_no_two_files_or_classes_share_a_name():
         name = module.rpartition(".")[2]
         if not name.startswith("__"):
             places[f"{name}.py"].append(module)
-        for node in ast.walk(ast.parse(source)):
+        for node in ast.walk(parsed(source)):
             if isinstance(node, ast.ClassDef):
                 places[node.name].append(module)
     twice = {name: found for name, found in places.items() if len(found) > 1}
