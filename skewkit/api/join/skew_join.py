@@ -63,9 +63,9 @@ def skew_join(
         strategy: `auto` (the cheapest); `native`; `broadcast_side`: a whole side is broadcast, where it surely fits;
             `broadcast_head`: hot rows of one side are joined to a broadcast of the other side's rows of these keys,
             which reads both frames twice; `salt`: hot rows are spread and the other side's are copied.
-        partitions: number of partitions n; the session's shuffle partitions if None. Where there are more than 200 and
-            adaptive execution may coalesce them, `auto` takes one per MB, and 200 at least, of what is only read,
-            selected and filtered.
+        partitions: number of partitions n; the session's shuffle partitions if None. If there are more than 200, and
+            adaptive execution may coalesce them, `auto` takes fewer of frames that are only read, selected and
+            filtered: one per MB, but 200 at least.
         heavy: hot keys that you know, as a list of values (tuples for composite keys); then nothing is profiled, but
             the right side for `broadcast_head`. They are taken to be hot in the frame that surely has more rows, as far
             as the optimizer knows. Else they are hot in the left one (in a right join the right one). What Spark

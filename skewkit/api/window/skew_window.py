@@ -59,9 +59,9 @@ def skew_window(
             `Window.partitionBy("k").orderBy("t")`, and then nothing else.
         order_by: name, Column (`F.desc("t")`) or list of them, as in `Window.orderBy`; None where there is no order.
         strategy: `auto`, `native` (plain Spark) or `split`.
-        partitions: number of partitions n; the session's shuffle partitions if None. Where there are more than 200 and
-            adaptive execution may coalesce them, `auto` takes one per MB, and 200 at least, of what is only read,
-            selected and filtered.
+        partitions: number of partitions n; the session's shuffle partitions if None. If there are more than 200, and
+            adaptive execution may coalesce them, `auto` takes fewer of frames that are only read, selected and
+            filtered: one per MB, but 200 at least.
         profile: a `KeyProfile` of the partition columns; without it one query profiles the frame.
 
     Raises:

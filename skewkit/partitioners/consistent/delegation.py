@@ -23,8 +23,8 @@ class Kind(IntEnum):
 class Signal(NamedTuple):
     """A signal; all sources follow signals in their order as tuples.
 
-    `rank` is the number of the worker, or for workers that come and go a negative number, rising: of what has
-    the same time, they are first, in their own order.
+    `rank` is the number of the worker. For workers that come and go it is a negative number, rising: at the same
+    time they are first, in their own order.
     """
 
     time: float
@@ -36,14 +36,18 @@ class Signal(NamedTuple):
 class Delegation:
     """The workers' side of Consistent Grouping, shared by all sources of a stream.
 
-    Once per time slot a worker computes its utilisation, the messages that it had to do in the slot over those
-    that it could have done. To do it had those that waited when the slot began and those that arrived since; how
-    many it could have done follows from the mean time of those it did. (The paper takes the messages assigned
-    over the capacity in simulations, and the queue in deployments; this is both.) Above `upper` the signal is
-    DECREASE, below `lower` it is INCREASE, in between there is none.
+    Once per time slot a worker computes its utilisation: the messages that it had to do over those that it could
+    have done.
 
-    Signals travel with acknowledgements: a source gets them with the next message of its own that the worker has
-    done, so sources hear of the same signal at different times.
+    * It had to do those that waited when the slot began, and those that arrived since.
+    * How many it could have done follows from the mean time of those it did.
+    * Above `upper` the signal is DECREASE, below `lower` it is INCREASE, in between there is none.
+
+    The paper takes the messages assigned over the capacity in simulations, and the queue in deployments. This is
+    both.
+
+    Signals travel with acknowledgements. A source gets them with the next message of its own that the worker has
+    done. So sources hear of the same signal at different times.
 
     Args:
         workers: number of workers.

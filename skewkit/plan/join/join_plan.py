@@ -156,9 +156,10 @@ class JoinPlan:
 class Head:
     """The heavy keys that a broadcast can take.
 
-    `side` is the side on which they are hot, `keys` the plan with these keys only, `share` the share of that side's
-    rows (kept nulls included) that need no shuffle then, `rows` what the broadcast of the other side's rows holds at
-    the most; `all` says that no heavy key is left out.
+    * `side` is the side on which they are hot, `keys` the plan with these keys only.
+    * `share` is the share of that side's rows that need no shuffle then, kept nulls included.
+    * `rows` is what the broadcast of the other side's rows holds at the most.
+    * `all` says that no heavy key is left out.
     """
 
     side: Side

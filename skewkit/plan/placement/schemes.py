@@ -77,7 +77,7 @@ def _piece(heavy: HeavyLoad) -> float:
 def wrap(load: KeyLoad, partitions: int, epsilon: float, capacities: Floats | None = None) -> Placement:
     """skewkit's own: small heavy keys whole, then the tail, then the large ones poured into the room that is left.
 
-    * A key of at most half a mean load stays whole where the others can still be levelled around it.
+    * A key of at most half a mean load stays whole where the others can still be balanced around it.
     * Balanced (up to one tail bucket) wherever no key that may not be cut is larger than the mean.
     * At most len(heavy) + n - 1 pieces.
     * With capacities (mean 1) loads are balanced by capacity.
@@ -115,7 +115,7 @@ def w_choices(load: KeyLoad, partitions: int, epsilon: float) -> Placement:
 
 
 def d_choices(load: KeyLoad, partitions: int, epsilon: float) -> Placement:
-    """D-Choices: d by Eq. (3); each heavy key on its d hashed candidates, levelled; then the tail by LPT on top."""
+    """D-Choices: d by Eq. (3); each heavy key on its d hashed candidates, balanced; then the tail by LPT on top."""
     total = load.total or 1.0
     shares = [load.heavy[i].weight / total for i in _cut(load)]
     d = optimal_choices(shares, max(0.0, 1.0 - sum(shares)), partitions, epsilon) if shares else 1

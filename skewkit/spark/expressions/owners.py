@@ -15,8 +15,8 @@ _NAMED = re.compile(r"Column<'[\w.`]+'>")
 def has_some_of(other: DataFrame, column: Column, *, referred: bool = True) -> bool:
     """Return whether a Column that another frame can compute reads a column that `other` has, too, or may do so.
 
-    * By name: a name that the other frame takes for a function (`user`), a variable or a field of a struct may be that
-      of a column in a join of both, and the column goes first.
+    * By name: the other frame may take a name for a function (`user`), a variable or a field of a struct. In a join of
+      both it may be a column's, and the column goes first.
     * By reference, where a column that is `referred` to counts: Spark takes what both have for the left frame's in a
       join of both, so that the Column is not of the right one alone.
 

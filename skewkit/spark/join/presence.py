@@ -27,10 +27,10 @@ def with_presence(
 ) -> DataFrame:
     """Return the frame with a column `there`: not null where the row's key is hot and on the other side, too.
 
-    `group` is what the frame's rows have in common with the other side's rows of the same heavy key, null for rows
-    that do not ask; see `heavy_group`. The other side's key columns are read for it, and its distinct keys of the
-    hashes that `looked_up` marks, mostly one per heavy key, are broadcast. Two keys may share a hash: it is the key
-    that has to be there.
+    `group` is what the frame's rows have in common with the other side's rows of the same heavy key (see
+    `heavy_group`). It is null for rows that do not ask. The other side's key columns are read for it. Its distinct
+    keys of the hashes that `looked_up` marks are broadcast: mostly one per heavy key. Two keys may share a hash: it is
+    the key that has to be there.
     """
     frame, other_keys = other
     helpers = [names(f"other{i}") for i in range(len(other_keys.columns))]

@@ -63,9 +63,9 @@ class Salting:
 
         * The number of the row in its Parquet file, if it is one of `frame`. Spark takes this for a value like any
           other, so that what a later filter asks is still pushed to the files.
-        * Its number in its input split, where the rows are `stored`, and they are `cached`, the columns are few, or the
-          key is null (`alike`), as in rows that found nothing in an outer join.
-        * For few columns and for nulls, else, their content and the number of the input partition: a task finds its
+        * Its number in its input split, where the rows are `stored`. That needs rows that are `cached`, few columns, or
+          a null key (`alike`), as rows have that found nothing in an outer join.
+        * Else, for few columns and for nulls, their content and the number of the input partition. A task finds its
           rows again, in whatever order.
         """
         if self.parquet and frame is not None and not is_connect(frame) and resolves(frame, _IN_FILE[0]):

@@ -31,9 +31,11 @@ _MOST_COMPARED = 16
 class Blocks:
     """A frame placed by a window plan.
 
-    Its helper columns: `partition`; `block`, -1 where the row's key is not cut; `side`, if `has_copies`, 0 where a row
-    is in its own block, else -1 or 1 for a copy that comes before or after the block; and `whole0` and so on, after
-    `with_whole_keys`, the key where it is not cut, else null.
+    Its helper columns:
+
+    * `partition`, and `block`, which is -1 where the row's key is not cut;
+    * `side`, if `has_copies`: 0 where a row is in its own block, -1 or 1 for a copy that comes before or after it;
+    * `whole0` and so on, after `with_whole_keys`: the key where it is not cut, else null.
     """
 
     frame: DataFrame

@@ -22,7 +22,7 @@ def bordered(
 ) -> tuple[Blocks, dict[str, str]]:
     """Return the blocks with so many rows before and after each, and the new names of order columns and arguments.
 
-    The rows next to a block come as copies of what the functions need of them, `side` is -1 or 1 for them, and the
+    The rows next to a block come as copies of what the functions need of them. `side` is -1 or 1 for them, and the
     frame's other columns mean nothing there. They are handed to the first row of their partition that turns up, by a
     join that adds no exchange. That row is repeated once for each, and once for itself.
     """
