@@ -13,7 +13,12 @@ parser = argparse.ArgumentParser(description=__doc__)
 parser.add_argument("names", nargs="*", default=list(BENCHMARKS), help=f"of {', '.join(BENCHMARKS)}")
 parser.add_argument("--rows", type=int, default=5_000_000)
 parser.add_argument("--runs", type=int, default=3)
-parser.add_argument("--only", nargs="+", metavar="CASE", help="cases of joinshapes and aggregates, ways of groups")
+parser.add_argument(
+    "--only",
+    nargs="+",
+    metavar="CASE",
+    help="cases of joinshapes and aggregates, ways of groups, writes or merges of delta",
+)
 parser.add_argument("--stages", action="store_true", help="of join and joinshapes: the stages of each last run, too")
 arguments = parser.parse_args()
 more = {option: value for option in ("only", "stages") if (value := getattr(arguments, option))}

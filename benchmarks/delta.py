@@ -6,7 +6,7 @@ import shutil
 import statistics
 import tempfile
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
@@ -20,10 +20,11 @@ from skewkit.testing import local_session
 SLOTS = 32
 TARGET = 8 << 20
 TASKS = 16
+MAPPERS = 1, 2, 32
 
 
-def main(rows: int, runs: int) -> None:
-    """Print both tables; at most a million rows are written and 400,000 merged."""
+def main(rows: int, runs: int, only: Sequence[str] = ("writes", "merges")) -> None:
+    """Print both tables, or one of them; at most a million rows are written and 400,000 merged."""
     with tempfile.TemporaryDirectory() as folder:
         log = Path(folder) / "log"
         log.mkdir()
@@ -36,11 +37,19 @@ def main(rows: int, runs: int) -> None:
             "spark.sql.autoBroadcastJoinThreshold": "-1",
         }
         spark = local_session(delta=True, confs=confs)
-        lines = writes(spark, Path(folder), min(rows, 1_000_000), runs)
-        merged = merges(spark, Path(folder), min(rows, 400_000), runs)
+        lines = writes(spark, Path(folder), min(rows, 1_000_000), runs) if "writes" in only else []
+        merged = merges(spark, Path(folder), min(rows, 400_000), runs) if "merges" in only else []
         spark.stop()
         tasks = read_tasks(log)
-    print(f"write of {min(rows, 1_000_000):,} rows over 200 days, one of them 90 %, target {TARGET >> 20} MiB")
+    if lines:
+        show_writes(lines, tasks, min(rows, 1_000_000))
+    if merged:
+        show_merges(merged, tasks, min(rows, 400_000))
+
+
+def show_writes(lines: list[tuple], tasks: list[Task], rows: int) -> None:
+    """Print the table of the writes."""
+    print(f"write of {rows:,} rows over 200 days, one of them 90 %, target {TARGET >> 20} MiB")
     print(
         f"{'way':<28}{'mappers':>8}{'files':>7}  {'hot day, MiB':<24}{'MiB':>6}{'wall s':>8}{'makespan':>9}{'max':>6}"
     )
@@ -52,7 +61,11 @@ def main(rows: int, runs: int) -> None:
         longest = max((task.cpu for task in mine), default=0.0)
         span = total_makespan(mine, SLOTS)
         print(f"{way:<28}{mappers:>8}{count:>7}  {shown:<24}{size:>6.0f}{wall:>8.2f}{span:>9.2f}{longest:>6.2f}")
-    print(f"\nMERGE of as many rows into {min(rows, 400_000):,}, {TASKS} partitions; the stage that joins and writes")
+
+
+def show_merges(merged: list[tuple], tasks: list[Task], rows: int) -> None:
+    """Print the table of the MERGEs."""
+    print(f"\nMERGE of as many rows into {rows:,}, {TASKS} partitions; the stage that joins and writes")
     print(f"{'case':<26}{'way':<10}{'longest rows':>13}{'median rows':>12}{'wall s':>8}{'makespan':>9}{'MiB':>6}")
     for case, way, wall, began, ended, size in merged:
         mine = [task for task in tasks if began <= task.launched <= ended]
@@ -105,12 +118,13 @@ WAYS: dict[str, Callable[[DataFrame, Path], object]] = {
 
 
 def writes(spark: SparkSession, folder: Path, rows: int, runs: int) -> list[tuple]:
-    """Write the same rows in every way, from 1, 2 and 200 mappers; the last run's figures count."""
+    """Write the same rows in every way, from 1, 2 and 32 mappers; the last run's figures count."""
     lines = []
+    spark.conf.set("spark.sql.files.minPartitionNum", max(MAPPERS))  # a file each, where there are so many
     spark.conf.set("spark.databricks.delta.optimizeWrite.binSize", f"{TARGET >> 20}mb")
     day = "if(id % 10 < 9, date'2024-01-01', date_add(date'2024-01-01', cast(id % 199 AS int) + 1))"
     columns = "id", f"{day} AS day", "sha2(string(id), 256) AS text"
-    for mappers in (1, 2, 200):
+    for mappers in MAPPERS:
         source, path = folder / f"source{mappers}", folder / "written"
         spark.range(rows, numPartitions=mappers).selectExpr(*columns).write.parquet(str(source))
         stored = spark.read.parquet(str(source))
@@ -125,6 +139,7 @@ def writes(spark: SparkSession, folder: Path, rows: int, runs: int) -> list[tupl
         took = timed(with_profile, frame, path, profile)
         lines.append(("skewkit, with a profile", mappers, *took, sizes(path, old)))
     spark.conf.unset("spark.databricks.delta.optimizeWrite.binSize")
+    spark.conf.unset("spark.sql.files.minPartitionNum")
     return lines
 
 

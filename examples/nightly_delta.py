@@ -2,9 +2,9 @@
 
     make pipeline                               # or: python examples/nightly_delta.py [--connect] [--folder DIR]
 
-Two nights over the order lines of a web shop, in processes of their own. The first night is killed with -9 in the
-middle of every step and started again; the second one plans with what the first has recorded. In the end every table is
-compared with plain Spark: no row is lost or doubled.
+Two nights over the order lines of a web shop, some 70,000 new ones each; the second night plans with what the first has
+recorded. The job is killed with -9 in the middle of every step, and started again by the same command. In the end every
+table is compared with plain Spark: no row is lost or doubled.
 """
 
 import argparse
@@ -25,54 +25,62 @@ import skewkit
 from skewkit import delta
 from skewkit.testing import assert_same_rows, local_session
 
-NIGHTS = {1: "InvoiceDate < '2011-07-01'", 2: "InvoiceDate >= '2011-07-01'"}
-STEPS = ("lines", "customers", "revenue")
-TARGET = 1 << 20
+NIGHTS = {
+    1: "InvoiceDate < '2011-02-01'",
+    2: "InvoiceDate >= '2011-02-01' AND InvoiceDate < '2011-04-01'",
+}
+KILLED = {"customers": 1, "revenue": 1, "lines": 2}
+"""The steps in which the job is killed, one life after another, and the night."""
+TARGET = 1 << 17
 SETTINGS = {
     "spark.sql.shuffle.partitions": "16",
     "spark.sql.session.timeZone": "UTC",
-    # Five short lives of a JVM: its second compiler would take more than it gives.
-    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+    # Four short lives of a JVM: its second compiler would take more than it gives, and so would full collections
+    # whenever the classes it has loaded fill a little more.
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:MetaspaceSize=512m",
 }
 NOTE = "spark.databricks.delta.commitInfo.userMetadata"
 
 
 def main() -> None:
-    """Run both nights from the command line, or one of them as the process that may be killed."""
+    """Run the job, kill it and run it again from the command line, or be the job."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--connect", action="store_true", help="on a Spark Connect session")
     parser.add_argument("--folder", type=Path, default=Path("build/nightly"), help="where the Delta tables go")
-    parser.add_argument("--night", type=int, choices=NIGHTS, help=argparse.SUPPRESS)
+    parser.add_argument("--job", action="store_true", help="the job alone: what is not done yet of both nights")
     arguments = parser.parse_args()
-    if arguments.night:
-        night(arguments.night, arguments.folder.resolve(), arguments.connect)
+    if arguments.job:
+        job(arguments.folder.resolve(), arguments.connect)
         return
     started = time.perf_counter()
     shutil.rmtree(arguments.folder, ignore_errors=True)
-    own = [sys.executable, __file__, "--folder", str(arguments.folder), *(["--connect"] if arguments.connect else [])]
-    for step in STEPS:
-        say(f"Night 1, to be killed in the middle of {step}")
-        run([*own, "--night", "1"], kill_in=step, table=arguments.folder / step)
-    for number in NIGHTS:
-        say(f"Night {number}, to its end")
-        run([*own, "--night", str(number)])
+    command = [sys.executable, __file__, "--job", "--folder", str(arguments.folder)]
+    command += ["--connect"] if arguments.connect else []
+    for step, number in KILLED.items():
+        say(f"The job, to be killed in the middle of {step} of night {number}")
+        run(command, kill_in=f"{step} of night {number}", table=arguments.folder / step)
+    say("The job, to its end")
+    run(command)
     say(f"Done in {time.perf_counter() - started:.0f} seconds. The tables are in {arguments.folder}.")
 
 
 def run(command: list[str], kill_in: str | None = None, table: Path | None = None) -> None:
-    """Run a night in a process group of its own; kill all of it once a step has written its first file."""
+    """Run the job in a process group of its own; kill all of it once a step has written its first file."""
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, start_new_session=True)
-    for line in process.stdout or ():
-        print(f"   {line}", end="", flush=True)
-        if kill_in is not None and table is not None and line.startswith(f"{kill_in}: writing"):
-            wait_for_file(table)
+    try:
+        for line in process.stdout or ():
+            print(f"   {line}", end="", flush=True)
+            if kill_in is not None and table is not None and line.startswith(f"{kill_in}: writing"):
+                wait_for_file(table)
+                print(f"   kill -9 in the middle of {kill_in}", flush=True)
+                return
+        if process.wait() != 0:
+            sys.exit(f"the job ended with exit code {process.returncode}")
+    finally:
+        if process.poll() is None:
             process.kill()  # first, or it may say that its JVM is gone
             os.killpg(process.pid, signal.SIGKILL)
-            print(f"   kill -9 in the middle of {kill_in}", flush=True)
             process.wait()
-            return
-    if process.wait() != 0:
-        sys.exit(f"the night ended with exit code {process.returncode}")
 
 
 def wait_for_file(table: Path, seconds: float = 60.0) -> None:
@@ -82,36 +90,41 @@ def wait_for_file(table: Path, seconds: float = 60.0) -> None:
         time.sleep(0.02)
 
 
-# --- one night ---
+# --- the job ---
 
 
-def night(number: int, folder: Path, connect: bool) -> None:
-    """Run the steps of one night that are not committed yet."""
+def job(folder: Path, connect: bool) -> None:
+    """Run the steps of both nights that are not committed yet, and check the tables."""
     spark = local_session(connect=connect, delta=True, confs=SETTINGS)
     sources, origin = retail.read(spark)
-    print(f"{origin}, in {TARGET >> 20} MiB files", flush=True)
-    lines = sources["lines"].where(NIGHTS[number])
-    history = delta.ProfileHistory(spark, folder / "history")
-    step(spark, folder / "lines", "lines", number, lambda: ingest(lines, folder, history, number))
-    step(spark, folder / "customers", "customers", number, lambda: merge_customers(lines, folder, number))
-    step(spark, folder / "revenue", "revenue", number, lambda: revenue(spark, folder, history, number))
-    if number == max(NIGHTS):
-        check(spark, sources["lines"], folder)
+    print(f"{origin}, in {TARGET >> 10} KiB files", flush=True)
+    for number, new in NIGHTS.items():
+        night(number, sources["lines"].where(new), folder)
+    check(spark, sources["lines"].where(" OR ".join(f"({new})" for new in NIGHTS.values())), folder)
     spark.stop()
 
 
-def step(spark: SparkSession, table: Path, name: str, number: int, work: Callable[[], str]) -> None:
+def night(number: int, lines: DataFrame, folder: Path) -> None:
+    """Run the steps of one night that are not committed yet."""
+    spark = lines.sparkSession
+    history = delta.ProfileHistory(spark, folder / "history")
+    step(spark, folder / "lines", number, lambda: ingest(lines, folder, history, number))
+    step(spark, folder / "customers", number, lambda: merge_customers(lines, folder, number))
+    step(spark, folder / "revenue", number, lambda: revenue(spark, folder, history, number))
+
+
+def step(spark: SparkSession, table: Path, number: int, work: Callable[[], str]) -> None:
     """Do a step unless the table's history says that it was committed; the commit itself carries that note."""
-    note = f"{name} of night {number}"
+    note = f"{table.name} of night {number}"
     if list((table / "_delta_log").glob("*.json")):  # a write that was killed may leave the folder without a commit
         notes = spark.sql(f"DESCRIBE HISTORY delta.`{table}`").where(F.col("userMetadata") == note)
         if notes.where("operation IN ('WRITE', 'MERGE')").count():
-            print(f"{name}: skipped, as its commit is in the table's history", flush=True)
+            print(f"{note}: skipped, as its commit is in the table's history", flush=True)
             return
-    print(f"{name}: writing", flush=True)
+    print(f"{note}: writing", flush=True)
     spark.conf.set(NOTE, note)
     try:
-        print(f"{name}: {work()}", flush=True)
+        print(f"{note}: {work()}", flush=True)
     finally:
         spark.conf.unset(NOTE)
 
@@ -203,15 +216,17 @@ def check(spark: SparkSession, lines: DataFrame, folder: Path) -> None:
     if wrong or known != expected:
         sys.exit(f"check: {known} present customers, {expected} expected, {wrong} of them double")
     print(f"check: {known:,} customers, each with one present version", flush=True)
-    nights = []
+    by_night = []
     version = {1: first_version(spark, folder / "customers", 1), 2: first_version(spark, folder / "customers", 2)}
     for number, where in NIGHTS.items():
         then = spark.read.format("delta").option("versionAsOf", version[number]).load(str(folder / "customers"))
         home = then.where("current").select("CustomerID", F.col("Country").alias("home"))
         plain = lines.where(where).join(home, "CustomerID", "left").groupBy("home")
-        nights.append(per_home(plain, number))
+        by_night.append(per_home(plain, number))
     revenues = spark.read.format("delta").load(str(folder / "revenue"))
-    print(f"check: {assert_same_rows(revenues, nights[0].unionAll(nights[1])):,} revenues, as plain Spark", flush=True)
+    print(
+        f"check: {assert_same_rows(revenues, by_night[0].unionAll(by_night[1])):,} revenues, as plain Spark", flush=True
+    )
 
 
 def first_version(spark: SparkSession, table: Path, number: int) -> int:

@@ -9,6 +9,7 @@ rule of Spark's.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -19,6 +20,7 @@ from skewkit.spark.expressions.keys import has_fixed_hash, quoted
 from skewkit.spark.expressions.sql_condition import conjuncts_of, equality_of, names_in
 
 _MOST_HASHED = 8
+_PART = re.compile(r"`(?:[^`]|``)+`|\w+")
 
 
 @dataclass(frozen=True)
@@ -58,6 +60,8 @@ def merge_keys(
 ) -> MergeKeys:
     """Read `on`: a column name, a list of them, or a condition over the aliases.
 
+    In a condition a name without an alias belongs to the only side that has it, as `merge_key` in Delta's SCD2 recipe.
+
     Raises:
         ArgumentTypeError: it is something else.
         ArgumentError: an empty list or text.
@@ -68,7 +72,7 @@ def merge_keys(
             return _by_names([on], target, source, aliases, tells_case)
         if not on.strip():
             raise ArgumentError(f"on is empty; expected a column, a list of columns or a condition over {aliases[0]}")
-        return _by_condition(on, aliases)
+        return _by_condition(on, _Owners.of(aliases, target, source, tells_case))
     if isinstance(on, list | tuple) and on and all(isinstance(name, str) for name in on):
         return _by_names(on, target, source, aliases, tells_case)
     if isinstance(on, list | tuple) and not on:
@@ -104,32 +108,51 @@ def _by_names(
     return MergeKeys(condition, tuple(sides[0]), tuple(sides[1]), tuple(names))
 
 
-def _by_condition(condition: str, aliases: tuple[str, str]) -> MergeKeys:
-    found, null_safe = [], False
+@dataclass(frozen=True)
+class _Owners:
+    """The sides that names belong to: by the alias before them, or as the only side that has such a column."""
+
+    aliases: tuple[str, str]
+    columns: tuple[frozenset[str], frozenset[str]]
+    tells_case: bool
+
+    @classmethod
+    def of(cls, aliases: tuple[str, str], target: StructType, source: StructType, tells_case: bool) -> _Owners:
+        fold = str if tells_case else str.lower
+        target_names, source_names = (frozenset(map(fold, schema.names)) for schema in (target, source))
+        return cls(aliases, (target_names, source_names), tells_case)
+
+    def of_side(self, side: str) -> str | None:
+        """Return the alias that all names of a side of an equality belong to, or None."""
+        found = {self._of_name(name) for name in names_in(side) or ()}
+        return found.pop() if len(found) == 1 else None
+
+    def _of_name(self, name: str) -> str | None:
+        first = next(iter(_PART.findall(name)), "")
+        first = first[1:-1].replace("``", "`") if first.startswith("`") else first
+        qualified = _PART.fullmatch(name) is None
+        by_alias = [alias for alias in self.aliases if qualified and first.lower() == alias.lower()]
+        column = first if self.tells_case else first.lower()
+        having = [alias for alias, names in zip(self.aliases, self.columns, strict=True) if column in names]
+        found = by_alias or having
+        return found[0] if len(found) == 1 else None
+
+
+def _by_condition(condition: str, owners: _Owners) -> MergeKeys:
+    found, null_safe, (target, source) = [], False, owners.aliases
     for part in conjuncts_of(condition):
         equality = equality_of(part)
         if equality is None:
             continue
         left, right, sign = equality
-        owners = _owner(left, aliases), _owner(right, aliases)
-        if set(owners) != set(aliases):
+        sides = owners.of_side(left), owners.of_side(right)
+        if set(sides) != {target, source}:
             continue
         if sign == "<=>":
             null_safe = True
             continue
-        found.append((left, right) if owners[0] == aliases[0] else (right, left))
+        found.append((left, right) if sides[0] == target else (right, left))
     if found:
         return MergeKeys(condition, tuple(t for t, _ in found), tuple(s for _, s in found))
     why = "the condition compares by <=>, under which nulls match" if null_safe else "the condition has no equality"
-    return MergeKeys(
-        condition, (), (), why_native=f"{why} of {aliases[0]} and {aliases[1]} that a null never satisfies"
-    )
-
-
-def _owner(side: str, aliases: tuple[str, str]) -> str | None:
-    """Return the alias that all names of a side of an equality begin with, or None."""
-    names = names_in(side)
-    if not names:
-        return None
-    first = {name.partition(".")[0].strip("`").lower() if "." in name else "" for name in names}
-    return next((alias for alias in aliases if first == {alias.lower()}), None)
+    return MergeKeys(condition, (), (), why_native=f"{why} of {target} and {source} that a null never satisfies")

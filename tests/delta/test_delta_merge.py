@@ -68,7 +68,7 @@ def test_scd2_as_delta_documents_it(spark, tmp_path, adaptive):
     staged = changed.selectExpr("cast(null AS bigint) AS merge_key", "*").unionAll(
         updates.selectExpr("customer_id AS merge_key", "*")
     )
-    on = "t.customer_id = s.merge_key"
+    on = "t.customer_id = merge_key"  # without the source's alias, as there
     condition = "t.current = true AND t.address <> s.address"
     ended = {"current": "false", "ended": "s.effective"}
     new = {
