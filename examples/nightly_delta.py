@@ -117,8 +117,8 @@ def step(spark: SparkSession, table: Path, number: int, work: Callable[[], str])
     """Do a step unless the table's history says that it was committed; the commit itself carries that note."""
     note = f"{table.name} of night {number}"
     if list((table / "_delta_log").glob("*.json")):  # a write that was killed may leave the folder without a commit
-        notes = spark.sql(f"DESCRIBE HISTORY delta.`{table}`").where(F.col("userMetadata") == note)
-        if notes.where("operation IN ('WRITE', 'MERGE')").count():
+        commits = spark.sql(f"DESCRIBE HISTORY delta.`{table}`").select("operation", "userMetadata").collect()
+        if any(commit in (("WRITE", note), ("MERGE", note)) for commit in commits):
             print(f"{note}: skipped, as its commit is in the table's history", flush=True)
             return
     print(f"{note}: writing", flush=True)
@@ -217,9 +217,9 @@ def check(spark: SparkSession, lines: DataFrame, folder: Path) -> None:
         sys.exit(f"check: {known} present customers, {expected} expected, {wrong} of them double")
     print(f"check: {known:,} customers, each with one present version", flush=True)
     by_night = []
-    version = {1: first_version(spark, folder / "customers", 1), 2: first_version(spark, folder / "customers", 2)}
     for number, where in NIGHTS.items():
-        then = spark.read.format("delta").option("versionAsOf", version[number]).load(str(folder / "customers"))
+        version = merged_version(spark, folder / "customers", number)
+        then = spark.read.format("delta").option("versionAsOf", version).load(str(folder / "customers"))
         home = then.where("current").select("CustomerID", F.col("Country").alias("home"))
         plain = lines.where(where).join(home, "CustomerID", "left").groupBy("home")
         by_night.append(per_home(plain, number))
@@ -229,10 +229,10 @@ def check(spark: SparkSession, lines: DataFrame, folder: Path) -> None:
     )
 
 
-def first_version(spark: SparkSession, table: Path, number: int) -> int:
+def merged_version(spark: SparkSession, table: Path, number: int) -> int:
     """Return the version that a night's MERGE made."""
-    rows = spark.sql(f"DESCRIBE HISTORY delta.`{table}`").where(F.col("userMetadata") == f"customers of night {number}")
-    return int(rows.where("operation = 'MERGE'").select(F.max("version")).collect()[0][0])
+    commits = spark.sql(f"DESCRIBE HISTORY delta.`{table}`").select("operation", "userMetadata", "version").collect()
+    return max(version for *commit, version in commits if commit == ["MERGE", f"customers of night {number}"])
 
 
 def say(headline: str) -> None:

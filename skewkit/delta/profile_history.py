@@ -68,11 +68,15 @@ class ProfileHistory:
             raise ArgumentTypeError(f"record() takes a KeyProfile, not {type(profile).__name__}; see skew_profile")
         self._create()
         keys = list(profile.keys)
-        row = [(name, keys, run, float(profile.rows), profile.to_json())]
-        frame = self._spark.createDataFrame(
-            row, "name string, keys array<string>, run_id string, rows double, profile string"
+        # Literals: `createDataFrame` of a list starts Python workers.
+        frame = self._spark.range(1, numPartitions=1).select(
+            F.lit(name).alias("name"),
+            F.array(*map(F.lit, keys)).alias("keys"),
+            F.lit(run).alias("run_id"),
+            F.current_timestamp().alias("recorded"),
+            F.lit(float(profile.rows)).alias("rows"),
+            F.lit(profile.to_json()).alias("profile"),
         )
-        frame = frame.select("name", "keys", "run_id", F.current_timestamp().alias("recorded"), "rows", "profile")
         application = "skewkit profile of " + "\x1f".join((name, *keys, run))
         writer = frame.write.format("delta").mode("append").option("txnAppId", application).option("txnVersion", "1")
         if self._table.path is not None:

@@ -12,8 +12,10 @@ from skewkit.plan.placement.key_plan import KeyPlan, key_plan
 from skewkit.plan.placement.load import HeavyLoad, KeyLoad
 from skewkit.plan.profile.key_profile import KeyProfile
 
-ABOVE = 1.1
-"""Files are planned for up to so many times the target: rows that turn out smaller still fill half of it."""
+ABOVE = 1.25
+"""One file is planned for up to so many times the target: two of rows that turn out smaller still fill half of it."""
+_ABOVE_EACH = 1.1
+"""Many files are planned for up to so many times the target each, so that they are not too many for those rows."""
 OPENING = 1 << 20
 """Bytes that a task could have written while it opens, closes and registers a file."""
 _MOST_BUCKETS = 1 << 13
@@ -93,10 +95,10 @@ class FilePlan:
 def files_for(size: float, target: float) -> int:
     """Return the number of files for so many bytes.
 
-    >>> [files_for(size, 100) for size in (0, 100, 110, 111, 1000)]
-    [1, 1, 1, 2, 10]
+    >>> [files_for(size, 100) for size in (0, 100, 125, 126, 225, 226, 1000, 10_000)]
+    [1, 1, 1, 2, 2, 3, 10, 91]
     """
-    return max(1, math.ceil(size / (target * ABOVE)))
+    return max(1, math.ceil(min(size / (target * _ABOVE_EACH), size / target - (ABOVE - 1))))
 
 
 def plan_files(
