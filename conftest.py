@@ -34,12 +34,12 @@ CONFS = {
 # Tests of single plans and corners take turns: one in so many is in `make test`, others for every commit. What every
 # commit needs is in tests/differential.
 TURNS = {
-    **dict.fromkeys(("tests/spark/join", "tests/spark/group", "tests/spark/window"), 30),
+    **dict.fromkeys(("tests/spark/join", "tests/spark/group", "tests/spark/window"), 45),
     **dict.fromkeys(("tests/spark/sampling", "tests/sql", "tests/decisions"), 8),
     **dict.fromkeys(("tests/spark", "tests/expressions", "tests/partitioners"), 3),
     "tests/pure": 3,
 }
-ON_CONNECT = 8
+ON_CONNECT = 12
 """On Connect one in so many, of those that are for Connect."""
 
 # Examples of a property: fewer in `make test`; `make test-slow` asks for the other profile.

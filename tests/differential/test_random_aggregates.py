@@ -16,7 +16,7 @@ SUMS = re.compile(r"sum|avg|mean|std|var|skew|kurt|corr|covar|regr")
 OTHERS = ["auto", "d_choices", "w_choices", "round_robin", "dkg", "key"]
 
 
-@pytest.mark.parametrize("number", cases(few=22, many=400))
+@pytest.mark.parametrize("number", cases(few=16, many=400))
 def test_random_aggregates(shaped, draw, settings, number):
     """Either of two strategies is a random case."""
     df, case, strategies = shaped(), random_aggregation(draw), ["wrap", draw.choice(OTHERS)]

@@ -13,7 +13,7 @@ from tests.differential.references import assert_same_changes, hidden_keys, refe
 from tests.helpers import conf
 from tests.seeds import cases
 
-FEW = 44
+FEW = 48
 """Joins of `make test`; each is a random case for either of two strategies."""
 OTHER = {"salt": "broadcast_head", "broadcast_head": "salt", "auto": "salt", "broadcast_side": "auto", "native": "salt"}
 """The strategy that a join is asked for as well, by the one that is drawn."""

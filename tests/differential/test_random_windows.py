@@ -16,7 +16,7 @@ from tests.seeds import cases
 SUMS = re.compile(r"sum|avg|mean|std|var")
 
 
-@pytest.mark.parametrize("number", cases(few=29, many=400))
+@pytest.mark.parametrize("number", cases(few=33, many=400))
 def test_random_windows(shaped, draw, settings, number):
     """Either strategy, over other partitions, is a random case."""
     df, case = shaped(), random_window(draw)
