@@ -73,7 +73,8 @@ def cold_reason(plan: KeyPlan, weighed: Weighed) -> str | None:
     if plan.straggler > BALANCED * plan.native_straggler:
         return unbalanced_reason(plan)
     if not weighed.pays:
-        return f"{native_reason(plan)}: {weighed}, which does not save {weighed.terms.margin:g} s"
+        remedy = weighed.terms.remedy(weighed.native, plan.partitions)
+        return f"{native_reason(plan)}: {weighed}, which does not save {weighed.terms.margin:g} s{remedy}"
     return None
 
 

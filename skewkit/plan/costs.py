@@ -8,7 +8,7 @@ network slower than a local disk are a factor (`spark.skewkit.storage`).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from skewkit.options import Settings
 
@@ -143,6 +143,19 @@ class Terms:
         worst = sum(stage.total + self._spilling(stage) for stage in stages)
         best = sum(stage.total for stage in stages) / self.slots.number
         return self.pays(worst, best, ODDS * asking)
+
+    def remedy(self, stages: Sequence[Stage], partitions: int) -> str:
+        """Return what a reader may change where plain Spark's stages stay: as many slots as partitions may pay, or ''.
+
+        >>> Terms(Slots(2, "given")).remedy([Stage(total=40.0, longest=18.0)], 32)
+        '; on 32 slots a plan may pay (spark.skewkit.slots)'
+        >>> Terms(Slots(2, "given")).remedy([Stage(total=40.0, longest=1.5)], 32)
+        ''
+        """
+        more = replace(self, slots=Slots(partitions, "as many as partitions"))
+        best = sum(stage.total for stage in stages) / partitions
+        pays = partitions > self.slots.number and more.pays(more.seconds(stages), best, QUERY)
+        return f"; on {more.slots} a plan may pay (spark.skewkit.slots)" if pays else ""
 
     def pays(self, native: float, plan: float, deciding: float) -> bool:
         """Return whether the user has the result earlier by a plan than by plain Spark, by the margin."""

@@ -99,7 +99,8 @@ def _cheapest(decision: JoinDecision) -> tuple[JoinStrategy, str]:
     if terms.pays(prices["native"], prices[best.name], decision.deciding):
         without = [f"no {name}, because {why}" for name, why in missing.items()]
         return best, "; ".join([reason, *without])
-    return native, f"{reason}: no plan saves {terms.margin:g} s"
+    remedy = terms.remedy(decision.native_stages, decision.partitions)
+    return native, f"{reason}: no plan saves {terms.margin:g} s{remedy}"
 
 
 def _choice(decision: JoinDecision, strategy: JoinStrategy, reason: str) -> Choice:
