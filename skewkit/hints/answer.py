@@ -47,7 +47,7 @@ def renamed(frame: DataFrame, plain: DataFrame) -> DataFrame:
 def remembered(frame: DataFrame, answer: QueryAnswer) -> DataFrame:
     """Return the frame with what became of its hints, which `explain` tells, and `decisions` in its last entry."""
     notes = [f"{reason}; plain Spark answers" for reason in answer.reasons]
-    told = [f"{done.hint}\n{done.text}".replace("\n", "\n             ") for done in answer.done]
+    told = [f"{', '.join(map(str, done.hints))}\n{done.text}".replace("\n", "\n             ") for done in answer.done]
     strategies = [done.strategy for done in answer.done if done.strategy != "native"]
     if len(answer.done) == 1:
         reason = answer.done[0].reason

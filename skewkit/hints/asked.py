@@ -10,9 +10,9 @@ from pyspark.sql import DataFrame
 
 from skewkit.api.explain import explain
 from skewkit.api.profile import skew_profile
-from skewkit.hints.hint_values import fitted
 from skewkit.hints.scope import Scope
 from skewkit.hints.text.hint_grammar import Hint
+from skewkit.spark.expressions.hint_values import fitted
 from skewkit.spark.session.compat import default_partitions
 from skewkit.spark.session.remembered import choice_of
 
@@ -41,19 +41,21 @@ class Ask:
 
 @dataclass(frozen=True)
 class FollowedHint:
-    """What became of a hint at one place: operator, strategy and reason, and all of it in words."""
+    """What became of the hints about one operator: its strategy and reason, and all of it in words."""
 
-    hint: Hint
+    hints: tuple[Hint, ...]
     operator: str
     strategy: str
     reason: str
     text: str
 
 
-def done(ask: Ask, operator: str, frame: DataFrame, scope: Scope) -> FollowedHint:
+def done(asked: Sequence[Ask], operator: str, frame: DataFrame, scope: Scope) -> FollowedHint:
     """Return what an operator did with its frame, in the user's names."""
     choice, said = choice_of(frame), scope.runner.said
-    return FollowedHint(ask.hint, operator, choice.strategy, said(choice.reason), said(explain(frame)) + ask.note)
+    hints = tuple(dict.fromkeys(ask.hint for ask in asked))
+    notes = "".join(dict.fromkeys(ask.note for ask in asked))
+    return FollowedHint(hints, operator, choice.strategy, said(choice.reason), said(explain(frame)) + notes)
 
 
 def ask_of(

@@ -72,7 +72,7 @@ def group(block: QueryBlock, scope: Scope, joins: Joins) -> tuple[list[Edit], Fo
     scope = scope.with_texts(columns, joins.context)
     ask = strongest(found)
     grouped = skew_groupby(scope.frame, *keys, heavy=ask.hot(scope.frame)).agg(*aggregates)
-    became = done(ask, "groupby", grouped, scope)
+    became = done(found, "groupby", grouped, scope)
     if became.strategy == "native":
         return [], became
     return [*edits, *_spliced(block, replace(scope, frame=grouped), keys)], became

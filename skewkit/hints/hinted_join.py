@@ -160,7 +160,7 @@ class Joins:
         side = next(side for side, each in asked if each.keys == ask.keys)
         on = reduce(lambda a, b: a & b, parts)
         joined = skew_join(frames["left"], frames["right"], on, kind, heavy=ask.hot(frames[side]))
-        return joined, done(ask, "join", joined, asks.left)
+        return joined, done([each for _, each in asked], "join", joined, asks.left)
 
 
 def _ours(scope: Scope) -> list[str]:

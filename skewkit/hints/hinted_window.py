@@ -43,7 +43,7 @@ def windows(block: QueryBlock, scope: Scope, joins: Joins) -> tuple[list[Edit], 
     Raises:
         NotCut: they are left to plain Spark, as the reason says.
     """
-    asked: list[tuple[_Call, Ask]] = []
+    asked: list[tuple[_Call, list[Ask]]] = []
     for call in _calls(block):
         keys = [plain(scope, written(block.source, item)) for item in call.partition]
         names = [key for key in keys if key is not None]
@@ -52,24 +52,25 @@ def windows(block: QueryBlock, scope: Scope, joins: Joins) -> tuple[list[Edit], 
         asks = [ask_of(hint, joins.own(scope, i), names, [True] * len(names), scope) for hint, i in joins.hinted]
         found = [ask for ask in asks if ask is not None]
         if found:
-            asked.append((call, strongest(found)))
+            asked.append((call, found))
     if not asked:
         return None
     if joins.where:
         scope = scope.where(joins.where, joins.context)
     edits: list[Edit] = []
     became = []
-    for call, ask in asked:
+    for call, hot in asked:
         name = scope.runner.fresh("w")
-        scope, told = _windowed(block, scope, joins, call, ask, name)
+        scope, told = _windowed(block, scope, joins, call, hot, name)
         edits.append((call.start, call.end, name))
         became.append(told)
     return edits, scope, became
 
 
 def _windowed(
-    block: QueryBlock, scope: Scope, joins: Joins, call: _Call, ask: Ask, name: str
+    block: QueryBlock, scope: Scope, joins: Joins, call: _Call, asked: Sequence[Ask], name: str
 ) -> tuple[Scope, FollowedHint]:
+    ask = strongest(asked)
     texts: dict[str, str] = {}
 
     def column(tokens: Tokens) -> Column:
@@ -97,7 +98,7 @@ def _windowed(
         kind, start, end = call.frame
         window = window.rowsBetween(start, end) if kind == "rows" else window.rangeBetween(start, end)
     frame = window.select(**{name: function})
-    told = done(ask, "window", frame, scope)
+    told = done(asked, "window", frame, scope)
     return scope.shown_of(frame, name), told
 
 
@@ -133,9 +134,7 @@ def _window(tokens: Tokens) -> tuple[list[Tokens], list[Tokens], tuple[str, int,
     if not is_word(tokens, 0, "partition", "by"):
         return None
     places = [at for at in range(len(tokens)) if is_word(tokens, at, "order", "by")]
-    frames = [
-        at for at in range(len(tokens)) if tokens[at].name in ("rows", "range") and is_word(tokens, at + 1, "between")
-    ]
+    frames = [at for at in range(len(tokens) - 1) if _begins_frame(tokens, at)]
     end = frames[0] if frames else len(tokens)
     cut = places[0] if places else end
     frame = _frame(tokens[end:]) if frames else None
@@ -144,9 +143,18 @@ def _window(tokens: Tokens) -> tuple[list[Tokens], list[Tokens], tuple[str, int,
     return items_of(tokens[2:cut]), items_of(tokens[cut + 2 : end]), frame
 
 
+def _begins_frame(tokens: Tokens, at: int) -> bool:
+    """Return whether a frame begins at a token, and no column of that name stands there."""
+    named = is_word(tokens, at, "rows") or is_word(tokens, at, "range")
+    return named and (tokens[at + 1].kind == "number" or tokens[at + 1].name in ("between", "unbounded", "current"))
+
+
 def _frame(tokens: Tokens) -> tuple[str, int, int] | None:
-    at = next((i for i in range(len(tokens)) if is_word(tokens, i, "and")), 0)
-    start, end = _bound(tokens[2:at]), _bound(tokens[at + 1 :])
+    if is_word(tokens, 1, "between"):
+        at = next((i for i in range(len(tokens)) if is_word(tokens, i, "and")), 0)
+        start, end = _bound(tokens[2:at]), _bound(tokens[at + 1 :])
+    else:
+        start, end = _bound(tokens[1:]), 0
     return None if start is None or end is None else (tokens[0].name, start, end)
 
 

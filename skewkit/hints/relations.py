@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from pyspark.sql.types import StructType
+
 from skewkit.errors import ArgumentError, ColumnNotFoundError, nearest
 from skewkit.hints.running import Runner
 from skewkit.hints.scope import Scope, WithClauses
@@ -15,6 +17,7 @@ from skewkit.hints.text.query_block import QueryBlock
 from skewkit.hints.text.tokens import NotCut, is_word, written
 from skewkit.spark.explained.plan_facts import PlanFacts
 from skewkit.spark.explained.stability import Verdict
+from skewkit.spark.expressions.hint_values import fitted
 from skewkit.spark.session.compat import tells_case
 
 _STRATEGIES = frozenset(
@@ -45,8 +48,8 @@ def kept_of(block: QueryBlock, mentions: Mentions, *, star: bool) -> Kept:
 
 def scope_of(
     relation: Relation, block: QueryBlock, kept: Kept, context: WithClauses, runner: Runner
-) -> tuple[Scope, list[str]]:
-    """Return a relation's columns that are kept, and the names of all.
+) -> tuple[Scope, StructType]:
+    """Return a relation's columns that are kept, and the schema of all.
 
     Raises:
         NotCut: it reads a common table that may have other rows or values elsewhere in the query.
@@ -57,14 +60,14 @@ def scope_of(
     verdict = PlanFacts(frame).stability() if cut != text else Verdict()
     if not verdict.repeatable:
         raise NotCut(f"a common table that {verdict.reason} is left to plain Spark, which may compute it once")
-    columns = frame.columns
+    schema, columns = frame.schema, frame.columns
     ours = [runner.fresh() for _ in columns]
     pairs = tuple((name, own) for name, own in zip(columns, ours, strict=True) if kept.keeps(relation.alias, name))
     before = f"{relation.alias}." if relation.alias and relation.alias not in runner.given else ""
     runner.spoken.update({own: before + name for name, own in pairs})
     frame = frame.toDF(*ours).select(*(own for _, own in pairs))
     aliases = {relation.alias: pairs} if relation.alias else {}
-    return Scope(runner, frame, aliases, pairs, tells_case(runner.spark)), columns
+    return Scope(runner, frame, aliases, pairs, tells_case(runner.spark)), schema
 
 
 def named_by(hint: Hint, clause: FromClause, runner: Runner) -> list[int]:
@@ -76,7 +79,7 @@ def named_by(hint: Hint, clause: FromClause, runner: Runner) -> list[int]:
     names = [_names(relation, runner) for relation in clause.relations]
     found = [i for i, each in enumerate(names) if hint.relation.lower() in each]
     if not found:
-        there = [each[0] for each in names if each]
+        there = [name for each in names for name in each]
         raise ArgumentError(
             f"{hint}: its SELECT has no relation {hint.relation!r} in its FROM: {nearest(hint.relation.lower(), there)}"
         )
@@ -90,18 +93,21 @@ def _names(relation: Relation, runner: Runner) -> list[str]:
     return names + [runner.given[name] for name in relation.names if name in runner.given]
 
 
-def check_columns(hint: Hint, columns: Sequence[str]) -> None:
-    """Refuse a hint that names a column which its relation has not.
+def check_columns(hint: Hint, schema: StructType) -> None:
+    """Refuse a hint that names a column which its relation has not, or a value that no row of it can have.
 
     Raises:
-        ColumnNotFoundError: as it says.
+        ColumnNotFoundError, ArgumentError: as it says.
     """
-    known = [column.lower() for column in columns]
+    types = {field.name.lower(): field.dataType for field in schema}
     for name in hint.columns:
-        if name.lower() not in known:
+        if name.lower() not in types:
             raise ColumnNotFoundError(
-                f"{hint}: the relation {hint.relation!r} has no column {name!r}: {nearest(name, columns)}"
+                f"{hint}: the relation {hint.relation!r} has no column {name!r}: {nearest(name, schema.names)}"
             )
+    for key in hint.values or ():
+        for name, value in zip(hint.columns, key, strict=True):
+            fitted(value, types[name.lower()], hint)
 
 
 def check_strategies(others: Sequence[tuple[str, tuple[str, ...]]], clause: FromClause) -> None:

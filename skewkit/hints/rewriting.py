@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from pyspark.errors import AnalysisException
+from pyspark.errors import AnalysisException, PySparkException
 
 from skewkit.api.arguments import first_line
 from skewkit.errors import ArgumentError, UnsupportedError
@@ -20,9 +20,10 @@ from skewkit.hints.text.edits import Edit
 from skewkit.hints.text.from_clause import FromClause, read_from
 from skewkit.hints.text.hint_grammar import Hint, HintToken
 from skewkit.hints.text.mentions import Mentions, mentions_in
-from skewkit.hints.text.query_block import QueryBlock
+from skewkit.hints.text.query_block import QueryBlock, in_context
 from skewkit.hints.text.star import stars_of
-from skewkit.hints.text.tokens import NotCut, Token, is_word, written
+from skewkit.hints.text.tokens import NotCut, Token, deeper, is_word, written
+from skewkit.hints.text.unhinted import unhinted
 
 
 @dataclass(frozen=True)
@@ -44,12 +45,15 @@ def rewrite(block: QueryBlock, hint: HintToken, runner: Runner) -> Rewritten:
     if "from" not in block.clauses:
         if is_word(block.tokens, block.start - 1, "|>"):
             raise NotCut("a hint behind a pipe is left to plain Spark")
+        if block.follows_from:
+            raise NotCut("a FROM before its SELECT is left to plain Spark")
         raise ArgumentError(
             f"{hint.hints[0]}: its SELECT has no FROM, so there is no relation {hint.hints[0].relation!r}"
         )
     clause = read_from(block.tokens, block.clauses["from"])
     context = WithClauses(block.source, block.start)
     hinted = [(each, index) for each in hint.hints for index in named_by(each, clause, runner)]
+    _check_alone(block, runner)
     check_strategies(hint.others, clause)
     stars = stars_of(block)
     kept = kept_of(block, mentions_in(block.tokens), star=bool(stars))
@@ -60,18 +64,46 @@ def rewrite(block: QueryBlock, hint: HintToken, runner: Runner) -> Rewritten:
     over = any(is_word(block.clause("select"), at, "over", "(") for at in range(len(block.clause("select"))))
     whole = (grouped or over) and clause.behind == clause.end
     joined = _joined(joins, whole=bool(stars) or whole)
-    reasons: list[str] = []
+    reasons: tuple[str, ...] = ()
+    found = None
     if whole:
         try:
             found = _grouped(block, joined, joins) if grouped else _windowed(block, joined, joins, stars)
         except (NotCut, UnsupportedError, AnalysisException) as why:
-            found = None
-            reasons.append(first_line(why))
-        if found is not None:
-            return found
-    if not joined.changed:
-        return Rewritten((), tuple(joined.done), tuple(reasons))
-    return Rewritten(tuple(_spliced(block, joined, stars)), tuple(joined.done), tuple(reasons))
+            reasons = (f"{hint}: {first_line(why)}",)
+    if found is None:
+        found = Rewritten(tuple(_spliced(block, joined, stars)) if joined.changed else (), tuple(joined.done))
+    return replace(found, reasons=reasons or tuple(_not_followed(hint, found.done, block)))
+
+
+def _not_followed(hint: HintToken, done: Sequence[FollowedHint], block: QueryBlock) -> Iterator[str]:
+    """Return why hints are about no operator, one reason for each of them."""
+    followed = {each for became in done for each in became.hints}
+    for each in hint.hints:
+        if each not in followed:
+            yield f"{each}: {_no_such_key(block)}"
+
+
+def _no_such_key(block: QueryBlock) -> str:
+    where = block.clause("where")
+    if any(is_word(where, at, "exists", "(") or is_word(where, at, "in", "(", "select") for at in range(len(where))):
+        return "IN and EXISTS are left to plain Spark; written as LEFT SEMI JOIN or LEFT ANTI JOIN they are followed"
+    return "no join, GROUP BY or window of its SELECT has such a key"
+
+
+def _check_alone(block: QueryBlock, runner: Runner) -> None:
+    """Refuse a sub-query that reads columns of the query around it: a cut would need them.
+
+    Raises:
+        NotCut: it does.
+    """
+    if sum(deeper(token) for token in block.tokens[: block.start]) == 0:
+        return
+    own = block.source[block.tokens[block.start].start : block.tokens[block.end - 1].end]
+    try:
+        runner.query(unhinted(in_context(block.source, block.tokens, block.start, own)))
+    except PySparkException as error:
+        raise NotCut(f"a correlated sub-query is left to plain Spark ({first_line(error)})") from error
 
 
 def _grouped(block: QueryBlock, joined: Joined, joins: Joins) -> Rewritten | None:
@@ -112,9 +144,9 @@ def _scopes(
 ) -> list[Scope]:
     scopes = []
     for index, relation in enumerate(clause.relations):
-        scope, columns = scope_of(relation, block, kept, context, runner)
+        scope, schema = scope_of(relation, block, kept, context, runner)
         for hint in (hint for hint, named in hinted if named == index):
-            check_columns(hint, columns)
+            check_columns(hint, schema)
         scopes.append(scope)
     return scopes
 

@@ -17,12 +17,13 @@ from skewkit.hints.register import need_top_keys
 from skewkit.hints.rewriting import Rewritten, rewrite
 from skewkit.hints.running import Runner
 from skewkit.hints.text.edits import edited
-from skewkit.hints.text.hint_grammar import NAMES, HintToken, read_hint
-from skewkit.hints.text.query_block import QueryBlock, block_at, in_context, select_hints
+from skewkit.hints.text.query_block import block_at
 from skewkit.hints.text.statement import Statement, read_statement
 from skewkit.hints.text.tokens import NotCut, tokens_of
 from skewkit.hints.text.top_keys import CALLED, with_top_keys
+from skewkit.hints.text.unhinted import skew_hints, unhinted
 from skewkit.spark.session.compat import is_of_a_task
+from skewkit.spark.session.query_log import quiet_query_log
 
 _HINTED = re.compile(r"/\*\+(?:[^*]|\*(?!/))*skew", re.IGNORECASE)
 
@@ -86,12 +87,12 @@ def _hinted(spark: SparkSession, query: str, args: Any, frames: dict[str, Any]) 
     try:
         text = formatted(query, frames, runner) if frames else query
         text, runner.args = named_arguments(text, args, runner)
-        if not any(_skew(text, at) for at in select_hints(tokens_of(text))):
+        if not any(skew_hints(text)):
             raise NotCut("no SKEW hint stands behind a SELECT")
-        bare = _unhinted(text)
+        bare = unhinted(text)
         statement, plain_statement = read_statement(text), read_statement(bare)
     except NotCut as why:
-        return remembered(spark.sql(query, **_given(args), **frames), QueryAnswer((), (str(why),)))
+        return remembered(_left_to_spark(spark, query, args, frames), QueryAnswer((), (str(why),)))
     plain = runner.query(plain_statement.query)
     found, answer = _followed(runner, statement, plain)
     if not statement.command:
@@ -99,20 +100,17 @@ def _hinted(spark: SparkSession, query: str, args: Any, frames: dict[str, Any]) 
     return remembered(_commanded(runner, statement, bare, found), answer)
 
 
-def _skew(text: str, at: int) -> HintToken | None:
-    """Return a hint token that has SKEW hints."""
-    token = tokens_of(text)[at]
-    if not any(name in token.name.lower() for name in NAMES):
-        return None
-    hint = read_hint(text[token.start : token.end])
-    return hint if hint.hints else None
-
-
-def _unhinted(text: str) -> str:
-    """Return the text without SKEW hints, all else in its place; plain Spark knows only some of their forms."""
-    tokens = tokens_of(text)
-    found = ((tokens[at], _skew(text, at)) for at in select_hints(tokens))
-    return edited(text, [(token.start, token.end, hint.rest) for token, hint in found if hint is not None])
+def _left_to_spark(spark: SparkSession, query: str, args: Any, frames: dict[str, Any]) -> DataFrame:
+    """Return plain Spark's answer, without the hints where it does not take their form."""
+    try:
+        with quiet_query_log():
+            return spark.sql(query, **_given(args), **frames)
+    except AnalysisException:
+        try:
+            bare = unhinted(query)
+        except NotCut:
+            bare = query
+        return spark.sql(bare, **_given(args), **frames)
 
 
 def _followed(runner: Runner, statement: Statement, plain: DataFrame) -> tuple[DataFrame | None, QueryAnswer]:
@@ -121,33 +119,26 @@ def _followed(runner: Runner, statement: Statement, plain: DataFrame) -> tuple[D
     done: list[FollowedHint] = []
     reasons: list[str] = []
     while True:
-        ends = ((_end(text, at), at) for at in select_hints(tokens_of(text)) if _skew(text, at))
-        at = min(ends, default=(0, None))[1]
-        if at is None:
-            break
-        token, hint = tokens_of(text)[at], _skew(text, at)
+        at, hint = min(skew_hints(text), key=lambda found: _end(text, found[0]), default=(0, None))
         if hint is None:
             break
-        unhinted = edited(text, [(token.start, token.end, hint.rest)])
-        title = ", ".join(map(str, hint.hints))
+        token = tokens_of(text)[at]
+        bare = edited(text, [(token.start, token.end, hint.rest)])
         try:
-            block = block_at(text, at)
-            _check_alone(block, runner)
-            rewritten = rewrite(block, hint, runner)
-            frame, new = _spliced(runner, text, unhinted, rewritten, (token.start, token.end, hint.rest), plain)
+            with quiet_query_log():
+                rewritten = rewrite(block_at(text, at), hint, runner)
+                frame, new = _spliced(runner, text, bare, rewritten, (token.start, token.end, hint.rest), plain)
         except (NotCut, UnsupportedError, KeyTypeError) as why:
-            reasons.append(f"{title}: {why}")
-            text = unhinted
+            reasons.append(f"{hint}: {why}")
+            text = bare
             continue
         except Exception as error:
             if not (isinstance(error, PySparkException) or is_of_a_task(error)):
                 raise
-            reasons.append(f"{title}: Spark does not take the query so cut: {first_line(error)}")
-            text = unhinted
+            reasons.append(f"{hint}: Spark does not take the query so cut: {first_line(error)}")
+            text = bare
             continue
-        reasons += [f"{title}: {why}" for why in rewritten.reasons]
-        if not rewritten.done and not rewritten.reasons:
-            reasons.append(f"{title}: no join, GROUP BY or window of its SELECT has such a key")
+        reasons += rewritten.reasons
         done += rewritten.done
         text = new
         found = frame if frame is not None else found
@@ -163,35 +154,17 @@ def _end(text: str, at: int) -> int:
 
 
 def _spliced(
-    runner: Runner, text: str, unhinted: str, rewritten: Rewritten, hint: tuple[int, int, str], plain: DataFrame
+    runner: Runner, text: str, bare: str, rewritten: Rewritten, hint: tuple[int, int, str], plain: DataFrame
 ) -> tuple[DataFrame | None, str]:
     """Return the spliced query's frame and text; no frame where nothing was spliced."""
     if not rewritten.edits:
-        return None, unhinted
+        return None, bare
     new = edited(text, [*rewritten.edits, hint])
-    frame = runner.query(_unhinted(new))
+    frame = runner.query(unhinted(new))
     unlike = difference(plain, frame)
     if unlike is not None:
         raise NotCut(f"the query so cut has another schema: {unlike}")
     return renamed(frame, plain), new
-
-
-def _check_alone(block: QueryBlock, runner: Runner) -> None:
-    """Refuse a sub-query that reads columns of the query around it: a cut would need them.
-
-    Raises:
-        NotCut: it does.
-    """
-    depth = sum(token.name == "(" for token in block.tokens[: block.start]) - sum(
-        token.name == ")" for token in block.tokens[: block.start]
-    )
-    if depth == 0:
-        return
-    own = block.source[block.tokens[block.start].start : block.tokens[block.end - 1].end]
-    try:
-        runner.query(_unhinted(in_context(block.source, block.tokens, block.start, own)))
-    except PySparkException as error:
-        raise NotCut(f"a correlated sub-query is left to plain Spark ({first_line(error)})") from error
 
 
 def _commanded(runner: Runner, statement: Statement, bare: str, found: DataFrame | None) -> DataFrame:
@@ -199,6 +172,7 @@ def _commanded(runner: Runner, statement: Statement, bare: str, found: DataFrame
     if found is None:
         return runner.run(bare)
     try:
-        return runner.run(f"{statement.command} SELECT * FROM {runner.add(found)}")
+        with quiet_query_log():
+            return runner.run(f"{statement.command} SELECT * FROM {runner.add(found)}")
     except AnalysisException:  # the user's own text says what is wrong with it
         return runner.run(bare)

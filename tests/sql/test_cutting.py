@@ -43,6 +43,27 @@ def test_hints(text, hint):
     assert read_hint(f"/*+ MERGE(x), {text} */").hints == (hint,)
 
 
+def test_hints_in_a_row_are_one():
+    query = "SELECT /*+ BROADCAST(x) */ -- why\n /* and */ /*+ SKEW('o'), MERGE(y) */ a FROM o"
+    hint = tokens_of(query)[1]
+    read = read_hint(hint.name)
+    assert (hint.kind, read.hints, [name for name, _ in read.others]) == ("hint", (Hint("o"),), ["broadcast", "merge"])
+    assert len(read.rest) == len(hint.name)
+    assert read.rest.split() == ["/*+", "BROADCAST(x)", "MERGE(y)", "*/"]
+    assert clauses(query) == {"select": "a", "from": "FROM o"}
+
+
+def test_a_from_before_its_select():
+    def follows(query):
+        at = next(i for i, token in enumerate(tokens_of(query)) if token.kind == "hint")
+        return block_at(query, at).follows_from
+
+    assert follows("FROM a JOIN (SELECT 1) b ON x SELECT /*+ SKEW('a') */ 1")
+    assert not follows("WITH q AS (SELECT 1 FROM a) SELECT /*+ SKEW('a') */ 1")
+    assert not follows("SELECT 1 FROM a UNION SELECT /*+ SKEW('a') */ 1")
+    assert not follows("SELECT 1 FROM (SELECT /*+ SKEW('a') */ 1)")
+
+
 @pytest.mark.parametrize("text", ["SKEW()", "SKEW(1)", "SKEW('a', 'b', (c))", "SKEW(a(b) c)", "SKEW('a','b','c','d')"])
 def test_what_is_no_hint(text):
     with pytest.raises((ArgumentError, TypeError)):

@@ -27,6 +27,12 @@ JOIN = "FROM a JOIN b ON a.k = b.k"
         (f"SELECT /*+ SKEW('a', ('k', 'K')) */ v {JOIN}", ArgumentError, "names a column twice"),
         (f"SELECT /*+ SKEW() */ v {JOIN}", ArgumentError, "is no SKEW hint; write SKEW"),
         ("SELECT /*+ SKEW('a') */ 1", ArgumentError, "has no FROM"),
+        (f"SELECT /*+ SKEW('a', 's', (1)) */ v {JOIN}", ArgumentError, "1 is no string, which is the key's type"),
+        (
+            "SELECT (SELECT /*+ SKEW('z') */ max(v) FROM a WHERE a.k = b.k) AS m FROM b",
+            ArgumentError,
+            "no relation 'z' in its FROM",
+        ),
         (f"SELECT /*+ SKEW('a', 'k') */ nothing {JOIN}", AnalysisException, r"UNRESOLVED_COLUMN.*`nothing`"),
         (f"SELECT /*+ SKEW('a', 'k') */ v {JOIN} WHERE", AnalysisException, "PARSE_SYNTAX_ERROR"),
     ],
@@ -74,6 +80,7 @@ def test_hints_on_one_relation_add_up(tables):
     query = f"SELECT /*+ SKEW('a', 'k', (0)), SKEW('a', 'k', (1, 0)), SKEW('a') */ v {JOIN}"
     text = skewkit.explain(skewkit.sql(tables, query))
     assert "2 heavy keys" in text or "heavy      0, 1" in text
+    assert "SKEW('a', 'k', 1 value), SKEW('a', 'k', 2 values), SKEW('a')" in text
 
 
 def test_explain_says_why_plain_spark_answers_in_the_users_names(tables):
@@ -89,6 +96,7 @@ def test_decisions_say_what_became_of_each_hint(tables):
     last = skewkit.decisions()[-1]
     assert (last.operator, last.strategy) == ("sql", "salt")
     assert "SKEW('a', 'k', 1 value)" in last.text
+    assert "SKEW('b', 'w'): no join, GROUP BY or window of its SELECT has such a key" in last.text
     skewkit.sql(tables, "SELECT /*+ SKEW('a', 'k', 0) */ v FROM a NATURAL JOIN c")
     assert skewkit.decisions()[-1].strategy == "native"
     assert "NATURAL" in skewkit.decisions()[-1].reason

@@ -96,14 +96,19 @@ def join_request(
 
 
 def hinted(request: JoinRequest, keys: JoinKeys) -> JoinRequest:
-    """Return the request with the hot keys that skew hints on its frames name, where the call itself says nothing."""
+    """Return the request with the hot keys that skew hints on its frames name, where the call itself says nothing.
+
+    Raises:
+        ColumnNotFoundError, ArgumentError: a hint names a column that its frame has not, or a value that does not fit.
+    """
     if request.informed:
         return request
     heavy: list[Any] = []
     for own, frame in zip((keys.left, keys.right), request.frames, strict=True):
         hint = skew_hint(frame)
+        values = hint.fitted(frame) if hint is not None else []
         if hint is not None and [name.lower() for name in own.names] == [hint.column.lower()]:
-            heavy += [value for value in hint.typed(own.types[0]) if value not in heavy]
+            heavy += [value for value in values if value not in heavy]
     return replace(request, heavy=heavy) if heavy else request
 
 

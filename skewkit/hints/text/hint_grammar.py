@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import datetime
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
 from skewkit.errors import ArgumentError, ArgumentTypeError
-from skewkit.hints.text.tokens import Token, Tokens, closing, items_of, tokens_of, written
+from skewkit.hints.text.tokens import BETWEEN_HINTS, Token, Tokens, closing, items_of, tokens_of, written
 
 NAMES = ("skew", "skew_join")
 _OPENS, _CLOSES = "/*+", "*/"
+_BETWEEN = re.compile(rf"\*/{BETWEEN_HINTS}")
 _FORMS = "SKEW('orders'), SKEW('orders', 'cust') or SKEW('orders', 'cust', (1, 2))"
 _CONSTANTS = {"null": None, "true": True, "false": False}
 _TYPED: dict[str, Callable[[str], Any]] = {
@@ -52,9 +54,14 @@ class HintToken:
     others: tuple[tuple[str, tuple[str, ...]], ...]
     rest: str
 
+    def __str__(self) -> str:
+        return ", ".join(map(str, self.hints))
+
 
 def read_hint(text: str) -> HintToken:
     """Return what stands in a hint token; its SKEW hints are blanked in `rest`, so that all else keeps its place.
+
+    Of several hints in a row `rest` makes one.
 
     Raises:
         ArgumentError: a SKEW hint is not of a known form.
@@ -66,7 +73,7 @@ def read_hint(text: str) -> HintToken:
     >>> read_hint("/*+ BROADCAST(b), SKEW('t') */").rest, read_hint("/*+ SKEW('t') */").rest.isspace()
     ('/*+ BROADCAST(b)            */', True)
     """
-    inner = text[len(_OPENS) : -len(_CLOSES)]
+    inner = _BETWEEN.sub(lambda found: " " * len(found.group()), text[len(_OPENS) : -len(_CLOSES)])
     tokens = tokens_of(inner)
     hints: list[Hint] = []
     others: list[tuple[str, tuple[str, ...]]] = []

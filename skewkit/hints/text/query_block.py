@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 from skewkit.hints.text.tokens import NotCut, Token, Tokens, closing, deeper, is_word, tokens_of
@@ -30,6 +29,18 @@ class QueryBlock:
         """Return the tokens of a clause, none where there is none."""
         found = self.clauses.get(name, range(0))
         return self.tokens[found.start : found.stop]
+
+    @property
+    def follows_from(self) -> bool:
+        """Whether a FROM stands before its SELECT, as in `FROM a SELECT b`."""
+        depth = 0
+        for at in reversed(range(self.start)):
+            depth -= deeper(self.tokens[at])
+            if depth < 0 or (depth == 0 and (is_word(self.tokens, at, "select") or _ends(self.tokens, at))):
+                return False
+            if depth == 0 and is_word(self.tokens, at, "from"):
+                return True
+        return False
 
     @property
     def all(self) -> tuple[Token, ...]:
@@ -90,13 +101,6 @@ def _begins(tokens: Tokens, at: int) -> bool:
     if token.name in ("limit", "offset", "qualify"):
         return not is_word(tokens, at - 1, "as") and at + 1 < len(tokens) and not is_word(tokens, at + 1, ",")
     return True
-
-
-def select_hints(tokens: Tokens) -> Iterator[int]:
-    """Return where the hints of SELECTs stand."""
-    for at, token in enumerate(tokens):
-        if token.kind == "hint" and is_word(tokens, at - 1, "select"):
-            yield at
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,9 @@ from functools import lru_cache
 from skewkit.errors import EnvironmentProblem, SkewkitError
 
 _QUOTES = ("'", '"')
+BETWEEN_HINTS = r"(?:\s|--[^\n]*\n|/\*(?!\+)(?:[^*]|\*(?!/))*\*/)*/\*\+"
+"""What stands between one hint and the text of the next: spaces, comments and the sign of a hint."""
+_MORE_HINTS = re.compile(rf"(?:{BETWEEN_HINTS}(?:[^*]|\*(?!/))*\*/)*")
 _NUMBER = re.compile(r"(\d+\.?\d*|\.\d+)(e[+-]?\d+)?(bd|[dflsy])?", re.IGNORECASE)
 
 
@@ -40,7 +43,7 @@ Tokens = Sequence[Token]
 
 @lru_cache(maxsize=64)
 def tokens_of(source: str) -> tuple[Token, ...]:
-    """Return the tokens of a SQL text, without spaces and comments; a hint is one token.
+    r"""Return the tokens of a SQL text, without spaces and comments; a hint is one token, and so are several in a row.
 
     Raises:
         EnvironmentProblem: sqlglot is not installed.
@@ -48,6 +51,8 @@ def tokens_of(source: str) -> tuple[Token, ...]:
 
     >>> [token.name for token in tokens_of("SELECT /*+ SKEW('t') */ A.`k ` -- why")]
     ['select', "/*+ SKEW('t') */", 'a', '.', 'k ']
+    >>> [token.name for token in tokens_of("SELECT /*+ A(b) */ -- and\n /*+ SKEW('t') */ 1")][1]
+    "/*+ A(b) */ -- and\n /*+ SKEW('t') */"
     """
     try:
         from sqlglot.dialects.spark import Spark
@@ -63,6 +68,9 @@ def tokens_of(source: str) -> tuple[Token, ...]:
     tokens: list[Token] = []
     for each in found:
         start, end = each.start, each.end + 1
+        if source.startswith("/*+", start):
+            more = _MORE_HINTS.match(source, end)
+            end = more.end() if more else end
         if tokens and start < tokens[-1].end:  # `12L` is told as a number, a cast and a type
             continue
         if source[start].isalpha() and any(c.isspace() for c in source[start:end]):  # `ORDER BY` is told as one

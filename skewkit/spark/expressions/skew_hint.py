@@ -4,50 +4,61 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from typing import Any
 
 from pyspark.sql import DataFrame
 
+from skewkit.errors import ColumnNotFoundError, nearest
 from skewkit.spark.expressions.columns import node_of, read_literal, read_name
+from skewkit.spark.expressions.hint_values import fitted
 from skewkit.spark.session.compat import is_connect
 
 _READ: dict[str, Callable[[str], Any]] = {
     **dict.fromkeys(("tinyint", "smallint", "int", "bigint"), int),
     **dict.fromkeys(("float", "double"), float),
     "decimal": Decimal,
-    "string": str,
+    "boolean": "true".__eq__,
+    "void": lambda _: None,
 }
+"""How Java's texts of literals are read, by type; a text of any other type stays one."""
 
 
 @dataclass(frozen=True)
 class SkewHint:
-    """What a hint names: a column, and those of its values that are hot, as texts."""
+    """What a hint names: a column, and those of its values that are hot."""
 
     column: str
-    values: tuple[str, ...]
+    values: tuple[Any, ...]
 
-    def typed(self, type_: str) -> list[Any]:
-        """Return the values of a column of this type, those that it can have.
+    def __str__(self) -> str:
+        return f"hint('skew', {self.column!r}, {len(self.values)} value{'s' * (len(self.values) != 1)})"
 
-        >>> SkewHint("k", ("7", "x")).typed("bigint"), SkewHint("k", ("7",)).typed("date")
-        ([7], [])
+    def fitted(self, frame: DataFrame) -> list[Any]:
+        """Return the values as those of the frame's column.
+
+        Raises:
+            ColumnNotFoundError: the frame has no such column.
+            ArgumentError: a value does not fit its type.
+
+        >>> SkewHint("id", (7, 8.0)).fitted(spark.range(1))
+        [7, 8]
+        >>> SkewHint("id", ("x",)).fitted(spark.range(1))
+        Traceback (most recent call last):
+        skewkit.errors.ArgumentError: hint('skew', 'id', 1 value): 'x' is no bigint, which is the key's type
         """
-        read = _READ.get(type_.partition("(")[0])
-        found = []
-        for text in self.values if read is not None else ():
-            try:
-                found.append(read(text))  # type: ignore[misc]
-            except (ValueError, InvalidOperation):
-                continue
-        return found
+        types = {field.name.lower(): field.dataType for field in frame.schema.fields}
+        type_ = types.get(self.column.lower())
+        if type_ is None:
+            raise ColumnNotFoundError(f"{self}: the frame has no such column: {nearest(self.column, frame.columns)}")
+        return [fitted(value, type_, self) for value in self.values]
 
 
 def skew_hint(frame: DataFrame) -> SkewHint | None:
     """Return the hint that a frame ends with, None where there is none that names a column and values.
 
-    >>> skew_hint(spark.range(9).hint("skew", "id", 7)), skew_hint(spark.range(9).hint("SKEW", "id", [1, 2]))
-    (SkewHint(column='id', values=('7',)), SkewHint(column='id', values=('1', '2')))
+    >>> skew_hint(spark.range(9).hint("skew", "id", 7)), skew_hint(spark.range(9).hint("SKEW", "id", ["a", "b"]))
+    (SkewHint(column='id', values=(7,)), SkewHint(column='id', values=('a', 'b')))
     >>> skew_hint(spark.range(9).hint("skew", "id")), skew_hint(spark.range(9).hint("broadcast"))
     (None, None)
     """
@@ -66,7 +77,7 @@ def _connect_hint(frame: Any) -> SkewHint | None:
     node = node_of(values)
     found = [read_literal(each) for each in (node.children if node.name == "array" else [values])]
     name = named[0] if named is not None else read_name(column)
-    return SkewHint(name, tuple(str(each[0]) for each in found if each is not None)) if name else None
+    return SkewHint(name, tuple(each[0] for each in found if each is not None)) if name else None
 
 
 def _classic_hint(frame: Any) -> SkewHint | None:
@@ -75,6 +86,7 @@ def _classic_hint(frame: Any) -> SkewHint | None:
         return None
     column, values = (plan.parameters().apply(i) for i in range(2))
     name = str(column.toString()).removeprefix("'")
-    several = str(values.dataType().simpleString()).startswith("array")
-    found = [str(each) for each in values.value().array()] if several else [str(values.toString())]
-    return SkewHint(name, tuple(found))
+    type_ = str(values.dataType().simpleString())
+    texts = map(str, values.value().array()) if type_.startswith("array") else [str(values.toString())]
+    read = _READ.get(type_.removeprefix("array<").rstrip(">").partition("(")[0], str)
+    return SkewHint(name, tuple(map(read, texts)))

@@ -7,7 +7,7 @@ from pyspark.sql import functions as F
 
 import skewkit
 from skewkit import KeyProfile, explain, skew_join, skew_profile
-from skewkit.errors import UnsupportedError
+from skewkit.errors import ArgumentError, ColumnNotFoundError, UnsupportedError
 from skewkit.spark.explained.join_operator import top_join
 from skewkit.testing import assert_same_rows, partition_rows
 from tests.helpers import KINDS, assert_split, conf, explained, hot_frames, physical_plan
@@ -233,3 +233,8 @@ def test_a_skew_hint_on_a_frame_names_hot_keys(sales, dimension):
         assert_same_rows(joined, sales.join(dimension, "k", "left"))
     of_another = skewkit.skew_join(sales.hint("skew", "s", "x"), dimension, "k", "left")
     assert "named" not in skewkit.explain(of_another)
+    for value, said in (("x", "'x' is no int"), (1.5, "1.5 is no int"), ([0, 1 << 40], "is no int")):
+        with pytest.raises(ArgumentError, match=said):
+            skewkit.skew_join(sales.selectExpr("int(k) AS k").hint("skew", "k", value), dimension, "k", "left")
+    with pytest.raises(ColumnNotFoundError, match="did you mean 'k'"):
+        skewkit.skew_join(sales.hint("skew", "kk", 0), dimension, "k", "left")

@@ -25,3 +25,9 @@ WITH RECURSIVE r(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM r WHERE n < 5) SELE
 -- a name that is a relation and a column | native
 SELECT /*+ SKEW('k', 'k', (0)) */ k.k, w FROM (SELECT k, v FROM a) AS k JOIN (SELECT k AS bk, w FROM b) b ON k.k = bk WHERE k > 0;
 SELECT k.k, w FROM (SELECT k, v FROM a) AS k JOIN (SELECT k AS bk, w FROM b) b ON k.k = bk WHERE k > 0;
+-- a FROM before its SELECT | native
+FROM a JOIN b ON a.k = b.k SELECT /*+ SKEW('a', 'k', (0)) */ v, w;
+SELECT v, w FROM a JOIN b ON a.k = b.k;
+-- IN and EXISTS | native
+SELECT /*+ SKEW('a', 'k', (0)) */ v FROM a WHERE k IN (SELECT k FROM b) OR EXISTS (SELECT 1 FROM c WHERE c.j = a.j);
+SELECT v FROM a WHERE k IN (SELECT k FROM b) OR EXISTS (SELECT 1 FROM c WHERE c.j = a.j);

@@ -43,3 +43,10 @@ SELECT t.k, percentile(v, 0.5), percentile(v, 0.9) + 1 FROM a AS t GROUP BY t.k;
 -- hinted windows | split
 SELECT /*+ SKEW('a', 'k', (0)) */ *, row_number() OVER (PARTITION BY k ORDER BY v DESC) AS rn, sum(v + 1) OVER (PARTITION BY k ORDER BY v ROWS BETWEEN 2 PRECEDING AND CURRENT ROW), lag(s, 2, '-') OVER (PARTITION BY a.k ORDER BY v) AS was FROM a WHERE v % 2 = 0;
 SELECT *, row_number() OVER (PARTITION BY k ORDER BY v DESC) AS rn, sum(v + 1) OVER (PARTITION BY k ORDER BY v ROWS BETWEEN 2 PRECEDING AND CURRENT ROW), lag(s, 2, '-') OVER (PARTITION BY a.k ORDER BY v) AS was FROM a WHERE v % 2 = 0;
+-- frames in the short form | split
+SELECT /*+ SKEW('a', 'k', (0)) */ v, sum(v) OVER (PARTITION BY k ORDER BY v ROWS 2 PRECEDING) AS s, max(v) OVER (PARTITION BY k ORDER BY v ROWS UNBOUNDED PRECEDING) AS m FROM a;
+SELECT v, sum(v) OVER (PARTITION BY k ORDER BY v ROWS 2 PRECEDING) AS s, max(v) OVER (PARTITION BY k ORDER BY v ROWS UNBOUNDED PRECEDING) AS m FROM a;
+-- several hint comments | salt
+SELECT /*+ COALESCE(3) */ -- and
+  /*+ SKEW('a', 'k', (0)) */ v, w FROM a JOIN b ON a.k = b.k;
+SELECT v, w FROM a JOIN b ON a.k = b.k;
