@@ -31,11 +31,16 @@ class Joined:
     end: int
     done: list[FollowedHint] = field(default_factory=list)
     changed: bool = False
+    alone: int | None = None
+    """Which relation it is, where it is but one."""
 
 
 @dataclass(frozen=True)
 class Joins:
-    """Joins the relations of a FROM; `hinted` has the hints of each relation's alias, under our scopes."""
+    """Joins the relations of a FROM; `hinted` has the hints of each relation's alias, under our scopes.
+
+    Joins of the relations in `forced` are Spark's, as a hint of its own says how it joins them.
+    """
 
     source: str
     clause: FromClause
@@ -43,6 +48,7 @@ class Joins:
     hinted: Sequence[tuple[Hint, int]]
     where: str
     context: WithClauses
+    forced: frozenset[int] = frozenset()
 
     def own(self, scope: Scope, index: int) -> dict[str, str]:
         """Return the user's names of a relation's columns in a scope, by ours; none where it is not there."""
@@ -62,7 +68,9 @@ class Joins:
             other = built.pop(next(linked, 0))
             pairs = pairs_of_where(whole.scope, other.scope, parts)
             before = (whole, other)
-            whole = self._step(whole.scope, other.scope, Condition(whole.scope, other.scope, pairs), "inner", ())
+            forced = not self.forced.isdisjoint((whole.alone, other.alone))
+            asks = Condition(whole.scope, other.scope, pairs)
+            whole = self._step(whole.scope, other.scope, asks, "inner", (), forced=forced)
             whole.done = [became for each in (*before, whole) for became in each.done]
             whole.changed = any(each.changed for each in (*before, whole))
         star = {own for _, own in whole.scope.star}
@@ -76,36 +84,46 @@ class Joins:
 
     def chain(self, chain: Chain, at: int) -> list[Joined]:
         """Return the chain joined so far, behind its first relation and behind each join."""
-        built = [Joined(self.scopes[at], chain.ends[0])]
+        built = [Joined(self.scopes[at], chain.ends[0], alone=at)]
         for i, join in enumerate(chain.joins):
             left, right = built[-1].scope, self.scopes[at + 1 + i]
-            step = self._join(left, right, join)
+            forced = not self.forced.isdisjoint((built[-1].alone, at + 1 + i))
+            step = self._join(left, right, join, forced)
             step.done = built[-1].done + step.done
             step.changed = built[-1].changed or step.changed
             step.end = chain.ends[1 + i]
             built.append(step)
         return built
 
-    def _join(self, left: Scope, right: Scope, join: Join) -> Joined:
+    def _join(self, left: Scope, right: Scope, join: Join, forced: bool) -> Joined:
         text = written(self.source, join.on)
         if join.using:
-            return self._step(left, right, using(left, right, join.using), join.kind, join.using)
-        if text and (self._named(left) or self._named(right)):
+            return self._step(left, right, using(left, right, join.using), join.kind, join.using, forced=forced)
+        if text and not forced and (self._named(left) or self._named(right)):
             return self._step(left, right, read_condition(left, right, text, self.context), join.kind, (), text)
         if text:
             return self._plain(left, right, join.kind, text)
         pairs = pairs_of_where(left, right, parts_of(self.where)) if join.kind in ("inner", "cross") else ()
-        return self._step(left, right, Condition(left, right, pairs), join.kind, ())
+        return self._step(left, right, Condition(left, right, pairs), join.kind, (), forced=forced)
 
     def _named(self, scope: Scope) -> bool:
         return any(self.own(scope, index) for _, index in self.hinted)
 
     def _step(
-        self, left: Scope, right: Scope, asks: Condition, kind: str, using: Sequence[str], text: str = ""
+        self,
+        left: Scope,
+        right: Scope,
+        asks: Condition,
+        kind: str,
+        using: Sequence[str],
+        text: str = "",
+        *,
+        forced: bool = False,
     ) -> Joined:
         kind = "inner" if kind == "cross" and asks.pairs else kind
         scope, computed = joined_scope(left, right, kind, using)
-        asked = [ask for ask in (self._ask(hint, index, asks) for hint, index in self.hinted) if ask is not None]
+        hinted = () if forced else self.hinted
+        asked = [ask for ask in (self._ask(hint, index, asks) for hint, index in hinted) if ask is not None]
         inner = kind == "inner"
         rest = [] if inner else list(asks.texts)
         if asked and asks.pairs and not any(sign in part.lower() for part in rest for sign in _MARKERS):

@@ -1,4 +1,4 @@
-"""The relations that a hint names, and the columns that they bring into a FROM."""
+"""The relations that hints name, and the columns that they bring into a FROM."""
 
 from __future__ import annotations
 
@@ -110,8 +110,12 @@ def check_columns(hint: Hint, schema: StructType) -> None:
             fitted(value, types[name.lower()], hint)
 
 
-def check_strategies(others: Sequence[tuple[str, tuple[str, ...]]], clause: FromClause) -> None:
-    """Leave a FROM to Spark of which a relation is named by a hint of Spark's own, such as BROADCAST."""
-    for name, arguments in others:
-        if name in _STRATEGIES and any(set(arguments) & set(r.names) for r in clause.relations):
-            raise NotCut(f"{name.upper()}({', '.join(arguments)}) in the same hint says how to join, and it goes first")
+def strategies_of(others: Sequence[tuple[str, tuple[str, ...]]], clause: FromClause) -> dict[int, str]:
+    """Return the relations of which a hint of Spark's own, such as BROADCAST, says how to join them, with its name."""
+    return {
+        i: name
+        for name, arguments in others
+        if name in _STRATEGIES
+        for i, relation in enumerate(clause.relations)
+        if set(arguments) & set(relation.names)
+    }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from pyspark.errors import AnalysisException, PySparkException
@@ -13,7 +13,7 @@ from skewkit.hints.asked import FollowedHint
 from skewkit.hints.hinted_group import group
 from skewkit.hints.hinted_join import Joined, Joins
 from skewkit.hints.hinted_window import check_windows, windows
-from skewkit.hints.relations import Kept, check_columns, check_strategies, kept_of, named_by, scope_of
+from skewkit.hints.relations import Kept, check_columns, kept_of, named_by, scope_of, strategies_of
 from skewkit.hints.running import Runner
 from skewkit.hints.scope import Scope, WithClauses
 from skewkit.hints.text.edits import Edit
@@ -54,12 +54,14 @@ def rewrite(block: QueryBlock, hint: HintToken, runner: Runner) -> Rewritten:
     context = WithClauses(block.source, block.start)
     hinted = [(each, index) for each in hint.hints for index in named_by(each, clause, runner)]
     _check_alone(block, runner)
-    check_strategies(hint.others, clause)
+    strategies = strategies_of(hint.others, clause)
     stars = stars_of(block)
     kept = kept_of(block, mentions_in(block.tokens), star=bool(stars))
     scopes = _scopes(clause, block, hinted, kept, context, runner)
+    for index, strategy in strategies.items():
+        scopes[index] = replace(scopes[index], frame=scopes[index].frame.hint(strategy))
     where = written(block.source, block.clause("where")[1:])
-    joins = Joins(block.source, clause, scopes, hinted, where, context)
+    joins = Joins(block.source, clause, scopes, hinted, where, context, frozenset(strategies))
     grouped = "group" in block.clauses
     over = any(is_word(block.clause("select"), at, "over", "(") for at in range(len(block.clause("select"))))
     whole = (grouped or over) and clause.behind == clause.end
@@ -73,15 +75,19 @@ def rewrite(block: QueryBlock, hint: HintToken, runner: Runner) -> Rewritten:
             reasons = (f"{hint}: {first_line(why)}",)
     if found is None:
         found = Rewritten(tuple(_spliced(block, joined, stars)) if joined.changed else (), tuple(joined.done))
-    return replace(found, reasons=reasons or tuple(_not_followed(hint, found.done, block)))
+    return replace(found, reasons=reasons or tuple(_not_followed(hint, found.done, block, strategies)))
 
 
-def _not_followed(hint: HintToken, done: Sequence[FollowedHint], block: QueryBlock) -> Iterator[str]:
+def _not_followed(
+    hint: HintToken, done: Sequence[FollowedHint], block: QueryBlock, strategies: Mapping[int, str]
+) -> Iterator[str]:
     """Return why hints are about no operator, one reason for each of them."""
     followed = {each for became in done for each in became.hints}
     for each in hint.hints:
         if each not in followed:
-            yield f"{each}: {_no_such_key(block)}"
+            names = " and ".join(sorted({name.upper() for name in strategies.values()}))
+            first = f"{names} in the same hint: Spark joins as it says"
+            yield f"{each}: {first if names else _no_such_key(block)}"
 
 
 def _no_such_key(block: QueryBlock) -> str:

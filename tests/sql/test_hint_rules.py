@@ -7,6 +7,7 @@ import skewkit
 from skewkit.errors import ArgumentError, ColumnNotFoundError
 from skewkit.hints import sql as sql_module
 from skewkit.testing import assert_same_rows
+from tests.helpers import physical_plan
 
 pytestmark = pytest.mark.connect
 
@@ -81,6 +82,15 @@ def test_hints_on_one_relation_add_up(tables):
     text = skewkit.explain(skewkit.sql(tables, query))
     assert "2 heavy keys" in text or "heavy      0, 1" in text
     assert "SKEW('a', 'k', 1 value), SKEW('a', 'k', 2 values), SKEW('a')" in text
+
+
+def test_a_hint_of_sparks_own_goes_first_and_is_kept(tables):
+    query = "SELECT /*+ {}SKEW('a', 'k', (0)), BROADCAST(c) */ v, x FROM a JOIN c ON a.j = c.j JOIN b USING (k)"
+    found = skewkit.sql(tables, query.format(""))
+    assert "strategy   salt" in skewkit.explain(found)
+    assert "BroadcastHashJoin" in physical_plan(found)
+    text = skewkit.explain(skewkit.sql(tables, query.format("MERGE(b), ")))
+    assert "BROADCAST and MERGE in the same hint: Spark joins as it says; plain Spark answers" in text
 
 
 def test_explain_says_why_plain_spark_answers_in_the_users_names(tables):

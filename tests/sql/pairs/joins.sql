@@ -55,3 +55,6 @@ SELECT upper(a.s), a.k FROM a JOIN b ON a.k + 1 = b.k * 1 AND lower(a.s) = lower
 -- the forms without quotes, beside another hint | salt
 SELECT /*+ COALESCE(3), SKEW_JOIN(a(k)(0)) */ v, w FROM a JOIN b ON a.k = b.k;
 SELECT /*+ COALESCE(3) */ v, w FROM a JOIN b ON a.k = b.k;
+-- a hint of Spark's own on another relation | salt
+SELECT /*+ BROADCAST(c), SKEW('a', 'k', (0)) */ v, w, x FROM a JOIN c ON a.j = c.j JOIN b ON a.k = b.k;
+SELECT /*+ BROADCAST(c) */ v, w, x FROM a JOIN c ON a.j = c.j JOIN b ON a.k = b.k;
