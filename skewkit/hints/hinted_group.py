@@ -51,6 +51,7 @@ def group(block: QueryBlock, scope: Scope, joins: Joins) -> tuple[list[Edit], Fo
         raise NotCut("a GROUP BY beside a star is left to plain Spark")
     if sum(is_word([token], 0, "select") for token in block.all) > 1:
         raise NotCut("a GROUP BY beside sub-queries is left to plain Spark")
+    _check_having(block)
     items = _items(block)
     if not items or items[0].start > block.tokens[block.clauses["from"].start].start:
         raise NotCut("a GROUP BY without an aggregate in its list is left to plain Spark")
@@ -83,6 +84,19 @@ def _keys(block: QueryBlock, scope: Scope) -> list[str]:
     found = block.clause("group")[2:]
     names = [plain(scope, written(block.source, item)) for item in items_of(found)]
     return [] if None in names or len(set(names)) < len(names) else [name for name in names if name is not None]
+
+
+def _check_having(block: QueryBlock) -> None:
+    """Leave a HAVING to Spark that names what the list gives a name: a WHERE would read the column of that name.
+
+    Raises:
+        NotCut: it does.
+    """
+    named = {token.name.lower() for token in block.clause("having") if token.is_name}
+    for item in items_of(block.clause("select")):
+        path = all(is_word(item, at, ".") for at in range(1, len(item), 2))
+        if not path and item[-1].is_name and item[-1].name.lower() in named:
+            raise NotCut(f"a HAVING that names {item[-1].name} of the list is left to plain Spark")
 
 
 def _items(block: QueryBlock) -> list[_Item]:

@@ -50,3 +50,6 @@ SELECT v, sum(v) OVER (PARTITION BY k ORDER BY v ROWS 2 PRECEDING) AS s, max(v) 
 SELECT /*+ COALESCE(3) */ -- and
   /*+ SKEW('a', 'k', (0)) */ v, w FROM a JOIN b ON a.k = b.k;
 SELECT v, w FROM a JOIN b ON a.k = b.k;
+-- a HAVING over a name of the list | native
+SELECT /*+ SKEW('a', 'j', (0)) */ -j AS j, percentile(v, 0.5) AS p FROM a GROUP BY j HAVING j < -10 AND count(*) > 1;
+SELECT -j AS j, percentile(v, 0.5) AS p FROM a GROUP BY j HAVING j < -10 AND count(*) > 1;
