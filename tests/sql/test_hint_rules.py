@@ -85,7 +85,7 @@ def test_hints_on_one_relation_add_up(tables):
 
 
 def test_a_hint_of_sparks_own_goes_first_and_is_kept(tables):
-    query = "SELECT /*+ {}SKEW('a', 'k', (0)), BROADCAST(c) */ v, x FROM a JOIN c ON a.j = c.j JOIN b USING (k)"
+    query = "SELECT /*+ {}SKEW('a', 'k', (0)), BROADCAST(c) */ v, x FROM a JOIN c ON a.j = c.j JOIN b ON a.k = b.k"
     found = skewkit.sql(tables, query.format(""))
     assert "strategy   salt" in skewkit.explain(found)
     assert "BroadcastHashJoin" in physical_plan(found)
