@@ -83,7 +83,8 @@ _PACKAGES = ("delta", "partitioners", "simulator", "testing")
 def __getattr__(name: str) -> Any:
     try:
         if name in _MODULES:
-            return getattr(import_module(_MODULES[name]), name)
+            found = globals()[name] = getattr(import_module(_MODULES[name]), name)
+            return found
         if name in _PACKAGES:
             return import_module(f"skewkit.{name}")
     except ModuleNotFoundError as error:

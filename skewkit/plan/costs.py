@@ -161,12 +161,12 @@ class Terms:
         """Return whether the user has the result earlier by a plan than by plain Spark, by the margin."""
         return native - plan - deciding > self.margin
 
-    def asking(self, rows: float, *, shuffles: int, simple: bool) -> float:
+    def asking(self, rows: float, shuffles: int | None) -> float:
         """Return the seconds of a key sample of frames with so many source rows.
 
-        A frame that is only read is sampled where it lies; one that is computed is computed for it.
+        A frame that is only read is sampled where it lies: `shuffles` is None. One that is computed is computed for it.
         """
-        seconds = SAMPLED.of(min(rows, MOST_SAMPLED)) if simple else rows * (ASKED + ASKED * shuffles)
+        seconds = SAMPLED.of(min(rows, MOST_SAMPLED)) if shuffles is None else rows * (ASKED + ASKED * shuffles)
         return QUERY + seconds / self.slots.number * self.storage
 
     def _seconds(self, stage: Stage) -> float:

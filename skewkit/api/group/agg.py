@@ -60,6 +60,10 @@ def grouped_aggregates(group: Grouping, exprs: Sequence[Any], merges: Merges | N
     if group.strategy == "auto" and plan.apart > _MOST_APART:
         why = f"the rows of hot keys would be read {plan.apart} times, each time to cut the values of other aggregates"
         return remember(native, group.native(why))
+    unread = group.unread(plan.most_rows or float("inf"))
+    if unread is not None:
+        made_of(native, [group.df])
+        return remember(native, group.native(unread))
     differs = group.facts.stability(plan.cut_by, rerun=True).reason if plan.cut_by else None
     if differs is not None:
         why = f"parts are cut by values, which may differ when a task runs again: the frame {differs}"
@@ -70,10 +74,6 @@ def grouped_aggregates(group: Grouping, exprs: Sequence[Any], merges: Merges | N
     if plan.most_rows is not None and is_on(group.df.sparkSession, _ALL_KEYS):
         why = f"{_ALL_KEYS} is on, which shuffles pieces of groups, and a task that runs again would cut others"
         return remember(native, group.native(why))
-    unread = group.unread(plan.most_rows or float("inf"))
-    if unread is not None:
-        made_of(native, [group.df])
-        return remember(native, group.native(unread))
     found = group.asked(values=tuple(plan.values))
     most_distinct = _MOST_DISTINCT / max(1, plan.listed) if plan.lists_values else float("inf")
     choice = group.decide(found, most_rows=plan.most_rows or float("inf"), most_distinct=most_distinct)

@@ -90,13 +90,13 @@ def apply_function(group: Grouping, given: Functions) -> DataFrame:
     native = task.over(group.df, group.keys.columns)
     if group.strategy == "native":
         return remember(native, group.native())
-    why_whole = _why_whole(group, by) if given.merge is not None else None
-    if why_whole is not None:
-        return remember(native, group.native(why_whole))
     most = group.settings.group_rows if given.merge is not None else float("inf")
     unread = group.unread(most)
     if unread is not None:
         return remember(native, group.native(unread))
+    why_whole = _why_whole(group, by) if given.merge is not None else None
+    if why_whole is not None:
+        return remember(native, group.native(why_whole))
     found = group.asked(order=by)
     choice = group.decide(found, divisible=given.merge is not None, most_rows=most)
     if given.merge is None:

@@ -80,8 +80,7 @@ class Grouping:
         """Seconds that a query for the keys is expected to take; none where the user gave a profile or keys."""
         if self.profile is not None:
             return 0.0
-        rows = self.facts.most_source_rows
-        return self.terms.asking(rows, shuffles=self.facts.shuffles, simple=self.facts.simple)
+        return self.terms.asking(self.facts.most_source_rows, self.facts.shuffles_for_sample)
 
     def unread(self, most_rows: float = float("inf")) -> str | None:
         """Return why plain Spark is right before any key is read, or None.

@@ -7,7 +7,6 @@ from dataclasses import replace
 from pyspark.sql import DataFrame
 
 from skewkit.api.join.join_decision import JoinDecision
-from skewkit.api.join.profiles import result_profile
 from skewkit.api.join.strategies import STRATEGIES, JoinStrategy
 from skewkit.errors import UnsupportedError
 from skewkit.plan.choice import BALANCED, Choice, hot_reason, native_reason, small_reason, unbalanced_reason
@@ -25,7 +24,7 @@ def answer(decision: JoinDecision) -> Chosen:
     request = decision.request
     unread = _without_keys(decision) if request.auto else None
     if unread is not None:
-        known = result_profile(request, decision.sides.map(lambda side: side.given))
+        known = request.kept_profile(decision.sides.map(lambda side: side.given))
         choice = Choice(request.title(), "native", unread, notes=decision.lost, kind="join", result=known)
         made_of(request.native, list(request.frames))
         return request.native, choice
@@ -120,5 +119,5 @@ def _choice(decision: JoinDecision, strategy: JoinStrategy, reason: str) -> Choi
         shown.right,
         "join",
         lines,
-        result_profile(decision.request, decision.evidence.profiles),
+        decision.request.kept_profile(decision.evidence.profiles),
     )

@@ -78,7 +78,7 @@ class JoinDecision:
     def asking(self) -> float:
         """Seconds that a query for the keys of the sides of which nothing is known is expected to take."""
         each = [
-            self.terms.asking(side.most_rows, shuffles=side.facts.shuffles, simple=side.facts.simple) - QUERY
+            self.terms.asking(side.most_rows, side.facts.shuffles_for_sample) - QUERY
             for side in unknown_sides(self.sides)
         ]
         return QUERY + sum(each) if each else 0.0  # it is one query

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 from typing import Any
 
-from pyspark.errors import AnalysisException
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from skewkit.errors import ArgumentError, ArgumentTypeError, KeyTypeError
+from skewkit.errors import ArgumentError, ArgumentTypeError
 from skewkit.plan.join.kinds import KINDS
 from skewkit.plan.join.pair import SIDES, Pair, Side
 from skewkit.spark.explained.failing import never_fails
@@ -20,7 +20,9 @@ from skewkit.spark.expressions.condition import compared, conjuncts
 from skewkit.spark.expressions.keys import find_keys
 from skewkit.spark.expressions.owners import has_some_of, is_ambiguous_later
 from skewkit.spark.join.join_keys import JoinKeys
-from skewkit.spark.session.compat import differing_conf, is_column, is_connect, is_off, tells_case
+from skewkit.spark.session.compat import differing_conf, is_column, is_connect, is_off, resolves, tells_case
+
+_NAMED = re.compile(r"Column<'[\w.`]+'>")
 
 
 @dataclass(frozen=True)
@@ -190,25 +192,20 @@ def _equality(left: DataFrame, right: DataFrame, condition: Column) -> _Equality
 
 def _side(left: DataFrame, right: DataFrame, column: Column) -> Side | None:
     """Return the side that a Column is of, if it refers to columns of one side only."""
-    owners = (_has(left, column), _has(right, column))
+    owners = (resolves(left, column), resolves(right, column))
     if owners == (True, False):
-        return None if has_some_of(right, column, referred=is_connect(left)) else "left"
+        return None if _may_be_of(right, column, referred=is_connect(left)) else "left"
     if owners == (False, True):
-        return None if has_some_of(left, column) else "right"
+        return None if _may_be_of(left, column) else "right"
     return None
+
+
+def _may_be_of(other: DataFrame, column: Column, *, referred: bool = True) -> bool:
+    """Return whether a Column reads some of a frame that cannot compute it; one name does not."""
+    return _NAMED.fullmatch(str(column)) is None and has_some_of(other, column, referred=referred)
 
 
 def _shared(left: DataFrame, right: DataFrame, condition: Column) -> bool:
     """Return whether a condition compares columns that both frames have, as a frame and its own aggregate do."""
     sides = compared(condition)
-    return sides is not None and all(_has(df, column) for df in (left, right) for column in sides[:2])
-
-
-def _has(df: DataFrame, column: Column) -> bool:
-    try:
-        find_keys(df, [column])
-    except KeyTypeError:
-        raise
-    except (AnalysisException, LookupError):
-        return False
-    return True
+    return sides is not None and all(resolves(df, column) for df in (left, right) for column in sides[:2])

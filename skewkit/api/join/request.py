@@ -50,6 +50,21 @@ class JoinRequest:
         """Whether the user says which keys are hot, so that no key needs to be read."""
         return self.heavy is not None or self.profiles.left is not None
 
+    def kept_profile(self, profiles: Pair[KeyProfile | None]) -> KeyProfile | None:
+        """Return what is known of the keys of the joined frame: those of the side that it keeps, or None.
+
+        A join by name has one column of each key. Of keys that are hot on the other side, too, nobody knows how often
+        they come out, if not as pairs.
+        """
+        names = self.on if isinstance(self.on, list) else [self.on]
+        if self.kind == "full" or not all(isinstance(name, str) for name in names):
+            return None
+        kept, other = (profiles.right, profiles.left) if self.kind == "right" else (profiles.left, profiles.right)
+        if kept is None or kept.named:
+            return None
+        once = other is not None and all(heavy.low <= 1 for heavy in (*other.heavy, *other.null_heavy))
+        return kept if once or not KINDS[self.kind].pairs else None
+
     def title(self, partitions: int | None = None) -> str:
         """Return how `explain` names the join; with the partitions of its plan, where it has another number."""
         parts = [self.on] if isinstance(self.on, str) or is_column(self.on) else list(self.on)

@@ -11,7 +11,7 @@ from skewkit.api.arguments import is_of_a_key, unread_reason
 from skewkit.api.join.choosing import Chosen, answer
 from skewkit.api.join.join_decision import JoinDecision
 from skewkit.api.join.on import join_keys, without_ruled_out_rows
-from skewkit.api.join.profiles import given_profiles, left_out
+from skewkit.api.join.profiles import given_profiles
 from skewkit.api.join.request import JoinRequest, hinted, join_request
 from skewkit.api.join.sides import JoinSide
 from skewkit.api.join.strategies import STRATEGIES
@@ -20,7 +20,7 @@ from skewkit.plan.join.pair import SIDES, Pair
 from skewkit.plan.profile.key_profile import KeyProfile
 from skewkit.spark.explained.plan_facts import PlanFacts
 from skewkit.spark.session.jobs import counted
-from skewkit.spark.session.remembered import remember
+from skewkit.spark.session.remembered import known_profile, remember
 
 
 def skew_join(
@@ -108,14 +108,17 @@ def _answered(request: JoinRequest) -> Chosen:
         return native, request.left_to_spark(keys)
     request = hinted(request, keys)
     frames, keys = without_ruled_out_rows(request.frames, keys, request.kind)
-    given = given_profiles(request, keys)
+    if request.informed:
+        given, lost = given_profiles(request, keys)
+    else:  # what the operators knew that made the frames
+        given, lost = Pair(*map(known_profile, request.frames, (keys.left, keys.right))), ()
     sides = Pair(
         *(
             JoinSide(side, PlanFacts(frames.of(side)), own, given.of(side), trusted=not request.auto)
             for side, own in zip(SIDES, (keys.left, keys.right), strict=True)
         )
     )
-    decision = JoinDecision(request, keys, sides, left_out(request.profiles, given, null_safe=any(keys.null_safe)))
+    decision = JoinDecision(request, keys, sides, lost)
     try:
         return answer(decision)
     except Exception as error:

@@ -210,8 +210,7 @@ class WindowDecision:
     @property
     def asking(self) -> float:
         """Seconds that the query for the keys is expected to take."""
-        facts = self.facts
-        return self.terms.asking(facts.rows or 0.0, shuffles=facts.shuffles, simple=facts.simple)
+        return self.terms.asking(self.facts.rows or 0.0, self.facts.shuffles_for_sample)
 
     @cached_property
     def weighed(self) -> Weighed:

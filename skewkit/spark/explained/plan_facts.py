@@ -22,12 +22,13 @@ from skewkit.spark.explained.physical import (
     reads_files,
 )
 from skewkit.spark.explained.plan_columns import calls_in
-from skewkit.spark.explained.plan_tree import CACHED, PlanNode, PlanTree, read_plans
-from skewkit.spark.explained.plan_walk import Flow, Output, Trust, flow_of, is_of_files
+from skewkit.spark.explained.plan_tree import PlanNode, PlanTree, read_plans
+from skewkit.spark.explained.plan_walk import Flow, Output, Trust, flow_of
 from skewkit.spark.explained.pre_partitioned import grouped_by, placed_by
 from skewkit.spark.explained.row_counts import (
     estimated,
     guess_rows,
+    only_reads,
     row_bytes,
     rows_are_counted,
     source_bytes,
@@ -43,8 +44,6 @@ COMPUTED = 4096.0
 """Bytes that a row may have in texts, arrays and maps that are computed: nobody knows before."""
 _MOST_WIDTHS = 64
 _NAMED = re.compile(r"Column<'(?:(\w+)|`([^`]+)`)'>")
-_NARROW = frozenset(("Project", "Filter", "Union"))
-_SOURCES = frozenset(("LocalRelation", "OneRowRelation", "EmptyRelation", "Range", CACHED))
 _SEEDED, _UNSEEDED = FunctionKind.RANDOM, FunctionKind.UNSEEDED
 _DRAWN = "holds random values"
 _PARSED = "is parsed from texts, of which Spark may drop more or fewer as malformed when other columns are asked for"
@@ -248,6 +247,11 @@ class PlanFacts:
         """
         return count_shuffles(self._physical)
 
+    @property
+    def shuffles_for_sample(self) -> int | None:
+        """The shuffles that a key sample runs again, None where the frame is only read, and sampled where it lies."""
+        return None if self.simple else self.shuffles
+
     @cached_property
     def computed_widths(self) -> bool:
         """Whether texts, arrays or the like are computed, so that the bytes of the sources say nothing of their width.
@@ -277,8 +281,7 @@ class PlanFacts:
     @property
     def simple(self) -> bool:
         """Whether the frame only reads, selects and filters, so that its sources' rows bound its own."""
-        nodes = list(self._logical.walk())
-        return all(node.operator in _NARROW | _SOURCES or is_of_files(node) or _is_coalesced(node) for node in nodes)
+        return only_reads(self._logical)
 
     def pre_partitioned(self, keys: Sequence[str]) -> bool:
         """Return whether the user repartitioned the frame by some of these columns just before.
@@ -332,11 +335,6 @@ class PlanFacts:
             return _PARSED
         corrupt = conf_reader(self.frame.sparkSession)(_CORRUPT) or ""
         return _CORRUPTED if corrupt.strip().lower() == "true" and reads_files(self._physical) else None
-
-
-def _is_coalesced(node: PlanNode) -> bool:
-    """Return whether a step makes fewer partitions without a shuffle."""
-    return node.operator == "Repartition" and node.arguments.endswith("false")
 
 
 def _all_stored(columns: Sequence[Output]) -> bool:

@@ -16,6 +16,7 @@ from skewkit.spark.explained.partial_sums import exact_sums
 from skewkit.spark.explained.physical import is_positioned
 from skewkit.spark.explained.plan_columns import Made, columns_made, groups, without_names
 from skewkit.spark.explained.plan_tree import CACHED, PlanNode, PlanTree
+from skewkit.spark.explained.row_counts import is_of_files
 from skewkit.spark.explained.stability import Stability, Verdict
 
 Origin = Literal["stored", "constant", "computed"]
@@ -26,8 +27,6 @@ _RDD = Verdict(Stability.UNKNOWN, "comes from an RDD, which may hold other rows 
 _OBSERVED = Verdict(Stability.UNKNOWN, "is observed, and its metrics would count every reading")
 _LIMIT = Verdict(Stability.RANDOM, "holds a limit or a sample, which may differ the second time")
 _POSITION = Verdict(Stability.RANDOM, "holds positions of rows")
-_FILES = re.compile(r"\] ?(?:parquet|orc|csv|json|text|xml|avro|binaryFile)$", re.IGNORECASE)
-_HIVE_SERDE = re.compile(r"\[[^,\[\]]+, org\.apache\.hadoop\.hive\.(?:serde2|ql\.io)\.[\w.]+,")
 _CARRIED = re.compile(r"(?:max|min)\([^(),]*#(\d+)L?\)")
 _SHORT = 64
 
@@ -322,17 +321,6 @@ class _Walk:
 def _of_rows(verdict: Verdict) -> Verdict:
     """Return what a filter or key of this stability makes of the rows: by the order of rows there are others."""
     return replace(verdict, level=Stability.RANDOM) if verdict.level is Stability.BY_ROW_ORDER else verdict
-
-
-def is_of_files(node: PlanNode) -> bool:
-    """Return whether a source is files of a format that is known, which have the same rows each time in one query.
-
-    >>> is_of_files(PlanNode("Relation", "[k#1] JDBCRelation(t)"))
-    False
-    """
-    if node.operator == "HiveTableRelation":
-        return _HIVE_SERDE.search(node.arguments) is not None
-    return node.operator == "Relation" and _FILES.search(node.arguments) is not None
 
 
 _Known = tuple[int, Callable[[_Walk, PlanNode, Sequence[Flow]], Flow]]

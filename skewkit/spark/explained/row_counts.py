@@ -7,10 +7,14 @@ import re
 from pyspark.sql.types import ArrayType, DataType, DecimalType, MapType, StructType
 
 from skewkit.spark.explained.plan_columns import groups
-from skewkit.spark.explained.plan_tree import PlanNode
+from skewkit.spark.explained.plan_tree import CACHED, PlanNode
 
 _COLUMN_BYTES, _ROW_BYTES = 12, 8
 _UNKNOWN = 1 << 60
+_NARROW = frozenset(("Project", "Filter", "Union"))
+_SOURCES = frozenset(("LocalRelation", "OneRowRelation", "EmptyRelation", "Range", CACHED))
+_FILES = re.compile(r"\] ?(?:parquet|orc|csv|json|text|xml|avro|binaryFile)$", re.IGNORECASE)
+_HIVE_SERDE = re.compile(r"\[[^,\[\]]+, org\.apache\.hadoop\.hive\.(?:serde2|ql\.io)\.[\w.]+,")
 
 
 def guess_rows(logical: PlanNode, *, counted: bool = True) -> int | None:
@@ -70,6 +74,35 @@ def source_bytes(logical: PlanNode) -> int | None:
 def rows_are_counted(logical: PlanNode) -> bool:
     """Return whether the sources of a plan say how many rows they hold, so that nobody has to guess."""
     return all(source.statistics is None or source.statistics.rows is not None for source in _sources(logical))
+
+
+def only_reads(logical: PlanNode) -> bool:
+    """Return whether a plan only reads, selects and filters, so that its sources' rows bound its own.
+
+    >>> only_reads(PlanNode("Filter", "(k#1 > 3)", children=(PlanNode("Range", "(0, 9)"),)))
+    True
+    >>> only_reads(PlanNode("Aggregate", "[k#1], [k#1]", children=(PlanNode("Range", "(0, 9)"),)))
+    False
+    """
+    return all(
+        node.operator in _NARROW | _SOURCES or is_of_files(node) or _is_coalesced(node) for node in logical.walk()
+    )
+
+
+def is_of_files(node: PlanNode) -> bool:
+    """Return whether a source is files of a format that is known, which have the same rows each time in one query.
+
+    >>> is_of_files(PlanNode("Relation", "[k#1] JDBCRelation(t)"))
+    False
+    """
+    if node.operator == "HiveTableRelation":
+        return _HIVE_SERDE.search(node.arguments) is not None
+    return node.operator == "Relation" and _FILES.search(node.arguments) is not None
+
+
+def _is_coalesced(node: PlanNode) -> bool:
+    """Return whether a step makes fewer partitions without a shuffle."""
+    return node.operator == "Repartition" and node.arguments.endswith("false")
 
 
 def _sources(logical: PlanNode) -> list[PlanNode]:

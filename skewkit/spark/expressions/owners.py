@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import re
-
 from pyspark.sql import Column, DataFrame
 
 from skewkit.spark.expressions.reads import names_of, references
 from skewkit.spark.session.compat import is_connect, resolves
-
-_NAMED = re.compile(r"Column<'[\w.`]+'>")
 
 
 def has_some_of(other: DataFrame, column: Column, *, referred: bool = True) -> bool:
@@ -28,8 +24,6 @@ def has_some_of(other: DataFrame, column: Column, *, referred: bool = True) -> b
     >>> has_some_of(users, F.concat("a", "user")), has_some_of(users, F.expr("a > current_date"))
     (True, False)
     """
-    if _NAMED.fullmatch(str(column)):
-        return False  # one column, of which the caller has asked already
     names = names_of(column)
     if names is None or any(_is_of(other, each) for each in {str(each): each for each in names}.values()):
         return True
