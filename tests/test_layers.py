@@ -52,7 +52,7 @@ NOT_WITHOUT_EXTRAS = (
     "sqlglot",
 )
 CLASSIC = {"_jc", "_jvm", "_jsc", "_jsparkSession"}
-ABOUT_CLASSIC = ("skewkit.spark.session.compat", "skewkit.spark.expressions.columns", "skewkit.spark.expressions.steps")
+ABOUT_CLASSIC = ("skewkit.spark.session.compat", "skewkit.spark.expressions.nodes")
 NEVER = {"_jdf", "rdd", "rand", "randn"}
 WRITTEN_PLAN = "skewkit.spark.expressions.skew_hint"
 """Reads the hint of a classic frame, which nothing but its plan as written shows; no hint where that is refused."""
@@ -451,7 +451,7 @@ def test_banned_errors_finds(source):
         ("skewkit.spark.routing.route", "# df._jdf, rand()\nx = 'operand (1)'"),
         ("skewkit.spark.routing.route", "pprint(1); logger.info('a'); rng.random(); 'grand total'"),
         ("skewkit.spark.session.compat", "spark._jvm; hasattr(column, '_jc')"),
-        ("skewkit.spark.expressions.columns", "spark._jvm; hasattr(column, '_jc')"),
+        ("skewkit.spark.expressions.nodes", "spark._jvm; hasattr(column, '_jc')"),
     ],
 )
 def test_banned_errors_lets_pass(module, source):

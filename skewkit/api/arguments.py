@@ -25,8 +25,9 @@ from skewkit.errors import (
 )
 from skewkit.options import PREFIX, Settings, read_settings, unknown_settings
 from skewkit.plan.placement.schemes import SCHEMES
-from skewkit.plan.profile.key_profile import KeyProfile, named_heavy
+from skewkit.plan.profile.key_profile import KeyProfile
 from skewkit.plan.profile.rehash import NO_KEY, recast
+from skewkit.plan.profile.unread_profiles import named_heavy
 from skewkit.plan.profile.values import hashable, is_value_of
 from skewkit.spark.explained.plan_facts import PlanFacts
 from skewkit.spark.expressions.keys import Keys

@@ -5,8 +5,9 @@ import re
 import pytest
 
 from skewkit.spark.explained.functions import FUNCTIONS
+from skewkit.spark.explained.plan_flow import Trust
 from skewkit.spark.explained.plan_tree import read_plans
-from skewkit.spark.explained.plan_walk import Trust, flow_of
+from skewkit.spark.explained.plan_walk import flow_of
 from tests.explained.stored_plans import FUNCTIONS as STORED
 from tests.explained.stored_plans import SESSIONS
 from tests.helpers import conf

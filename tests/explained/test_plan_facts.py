@@ -3,8 +3,9 @@
 import pytest
 
 from skewkit.spark.explained.physical import costly_to_read_twice
+from skewkit.spark.explained.plan_flow import Trust
 from skewkit.spark.explained.plan_tree import PlanTree, read_tree
-from skewkit.spark.explained.plan_walk import Trust, flow_of
+from skewkit.spark.explained.plan_walk import flow_of
 from skewkit.spark.explained.row_counts import estimated, guess_rows, rows_are_counted, source_bytes
 from skewkit.spark.explained.stability import Stability, Verdict
 

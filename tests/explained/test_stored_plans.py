@@ -4,8 +4,9 @@ import re
 
 import pytest
 
+from skewkit.spark.explained.plan_flow import Trust
 from skewkit.spark.explained.plan_tree import read_plans
-from skewkit.spark.explained.plan_walk import Trust, flow_of
+from skewkit.spark.explained.plan_walk import flow_of
 from skewkit.spark.explained.stability import Stability
 from tests.explained.stored_plans import SESSIONS, TEXTS, expected
 

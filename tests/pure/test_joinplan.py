@@ -13,8 +13,8 @@ from skewkit.plan.join.join_plan import JoinPlan, join_plan
 from skewkit.plan.join.kinds import KINDS, JoinRules
 from skewkit.plan.join.matrix import along, cells_of, shape_of, work
 from skewkit.plan.join.pair import SIDES, Pair, opposite
-from skewkit.plan.profile.key_profile import named_heavy
 from skewkit.plan.profile.sample_bounds import bounds, surely_unlisted
+from skewkit.plan.profile.unread_profiles import named_heavy
 from tests.joinprofiles import profile_of
 
 AGAIN = st.sampled_from([(), ("left",), ("right",), SIDES])

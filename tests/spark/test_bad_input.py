@@ -333,7 +333,7 @@ CASES = {
 
 
 def profile_of(key: str) -> skewkit.KeyProfile:
-    from skewkit.plan.profile.key_profile import empty_profile
+    from skewkit.plan.profile.unread_profiles import empty_profile
 
     return empty_profile((key,), ("bigint",))
 

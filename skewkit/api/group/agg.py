@@ -15,7 +15,7 @@ from skewkit.api.group.grouping import Grouping, noted
 from skewkit.errors import ArgumentError, ArgumentTypeError
 from skewkit.spark.explained.plan_facts import made_of
 from skewkit.spark.expressions.aggregate_calls import Reading, read_aggregates
-from skewkit.spark.expressions.columns import AGGREGATING
+from skewkit.spark.expressions.udf_columns import AGGREGATING
 from skewkit.spark.group.aggregate_plan import AggregatePlan, inputs_of
 from skewkit.spark.group.aggregates import aggregate
 from skewkit.spark.group.merged_udfs import split_of_udf

@@ -13,7 +13,8 @@ from skewkit.api.group.function_checks import check_arguments, declared, with_sc
 from skewkit.api.group.grouping import Grouping
 from skewkit.errors import ArgumentError, ArgumentTypeError, UnsupportedError
 from skewkit.plan.group.group_prices import function_work
-from skewkit.plan.profile.key_profile import KeyProfile, named_heavy
+from skewkit.plan.profile.key_profile import KeyProfile
+from skewkit.plan.profile.unread_profiles import named_heavy
 from skewkit.plan.profile.values import hashable
 from skewkit.spark.group.group_map import apply_cogrouped
 from skewkit.spark.group.worker.results import checked

@@ -9,8 +9,9 @@ from skewkit.api.join.request import JoinRequest
 from skewkit.api.join.sides import JoinSide
 from skewkit.plan.join.kinds import KINDS
 from skewkit.plan.join.pair import Pair
-from skewkit.plan.profile.key_profile import KeyProfile, every_key_once
+from skewkit.plan.profile.key_profile import KeyProfile
 from skewkit.plan.profile.sampled_profile import bucket_count
+from skewkit.plan.profile.unread_profiles import every_key_once
 from skewkit.spark.explained.plan_facts import TIMES_TOO_LOW
 from skewkit.spark.join.join_keys import JoinKeys
 from skewkit.spark.sampling.ask import Question, ask

@@ -20,10 +20,12 @@ from skewkit.plan.profile.heavy_key import key_text
 from skewkit.plan.profile.key_profile import KeyProfile
 from skewkit.plan.window.reach import Reach, reach_of
 from skewkit.plan.window.session_form import session_split
-from skewkit.plan.window.split_forms import LIMITED, MOST_LISTED, WindowSplit, listed, split_of
+from skewkit.plan.window.split_forms import split_of
 from skewkit.plan.window.window_frame import RUNNING, WHOLE, Frame
+from skewkit.plan.window.window_functions import LIMITED
 from skewkit.plan.window.window_plan import Order, WindowPlan, spaced, uniform_plan, window_plan
 from skewkit.plan.window.window_prices import cut_window_stages, native_window_stages
+from skewkit.plan.window.window_split import MOST_LISTED, WindowSplit, listed
 from skewkit.spark.explained.plan_facts import PlanFacts, made_of
 from skewkit.spark.explained.row_counts import row_bytes
 from skewkit.spark.expressions.columns import Over

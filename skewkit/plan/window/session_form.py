@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from skewkit.plan.window.split_forms import Carried, Local, WindowSplit
+from skewkit.plan.window.window_split import Carried, Local, WindowSplit
 
 NEW = "if({x} is null, 0, if({prior} is null or {x} - {prior} > {gap}, 1, 0))"
 """1 where a row begins a session: the first one, and every one that is more than the gap after the row before."""

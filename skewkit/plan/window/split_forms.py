@@ -1,132 +1,38 @@
 """The split table of windows: how a function over a cut partition is put together from its blocks.
 
-A hot partition is cut into blocks, consecutive ranges of its order. Every block is computed locally, and what the
-blocks before it (or after it) hold is carried in. Everything here is SQL text with places to fill:
-
-* `{x}` the arguments, `{x0}` the first one, `{x1}` the second one, `{order}` the order columns;
-* in a total, `{rn}` and `{size}`: a row's number in its block and the block's rows, where the total is `ordered`;
-* `{prior}`: a window function over the block that has to be there before;
-* in a carry `{t}`: the totals of the other blocks, in order; in a fold `{c}`: what the carry made of them;
-* in a finish `{l0}`, `{l1}` ...: the locals, `{c0}`, `{c1}` ...: the carried, null where no other block holds
-  anything, `{hot}`: whether the row's partition was cut.
+One function below for each kind of window function; what their texts say stands in `window_split`.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from skewkit.plan.window.window_frame import Frame
+from skewkit.plan.window.window_functions import (
+    EXTREMES,
+    FUNCTIONS,
+    MOMENTS,
+    RANKING,
+    SHIFTS,
+    VALUES,
+    WindowCall,
+    plain_name,
+)
+from skewkit.plan.window.window_split import Carried, Local, WindowSplit
 
-MOST_LISTED = 64 << 20
-"""Most bytes that the blocks of one partition may hand to one another."""
-_ENTRY = 32.0
-"""Bytes that a value in a list takes at least."""
-
-
-@dataclass(frozen=True)
-class Local:
-    """A window function over a block, and which rows of the block it sees.
-
-    `frame` is `frame` (the caller's), `whole`, `peers` (all up to those equal in the order), `rows` (all up to this
-    row) or `own` (the function's own). `prior` is a window function, of its own frame, that `sql` reads as `{prior}`.
-    """
-
-    sql: str
-    frame: str = "own"
-    prior: Local | None = None
-
-
-@dataclass(frozen=True)
-class Carried:
-    """A total per block, and what comes of the totals of the blocks `before`, `after`, `all`, or of its `own`.
-
-    * `prior` is a window function that the total needs as `{prior}`.
-    * `near` says that a total is a list of so many rows at most; what is carried is the list of so many nearest rows.
-    * `among` limits the rows that `{rn}` and `{size}` count to those where it is not null.
-    """
-
-    total: str
-    carry: str
-    side: str
-    fold: str = "{c}"
-    ordered: bool = False
-    prior: Local | None = None
-    near: int = 0
-    among: str | None = None
-
-
-@dataclass(frozen=True)
-class WindowSplit:
-    """A function's locals, what is carried in, and the result of both."""
-
-    locals: tuple[Local, ...]
-    carried: tuple[Carried, ...]
-    finish: str
-
-
-@dataclass(frozen=True)
-class WindowCall:
-    """A function as it was called: its SQL name, the types of its arguments, and what its literals say."""
-
-    name: str
-    types: tuple[str, ...] = ()
-    offset: int = 1
-    ignore_nulls: bool = False
-
-
-ALIASES = {
-    "mean": "avg",
-    "std": "stddev_samp",
-    "stddev": "stddev_samp",
-    "variance": "var_samp",
-    "first_value": "first",
-    "last_value": "last",
-    "any_value": "first",
-    "bool_or": "max",
-    "some": "max",
-    "any": "max",
-    "bool_and": "min",
-    "every": "min",
-}
-LIMITED = ("row_number", "rank", "dense_rank")
-"""What plain Spark cuts before the shuffle where a filter keeps the first rows of each partition only."""
-RANKING = ("row_number", "rank", "dense_rank", "percent_rank", "cume_dist", "ntile")
-SHIFTS = ("lag", "lead")
-VALUES = ("first", "last", "nth_value")
-MOMENTS = {
+_MOMENTS = {
     "stddev_samp": "if({n} > 1, sqrt({q} / ({n} - 1)), null)",
     "stddev_pop": "if({n} > 0, sqrt({q} / {n}), null)",
     "var_samp": "if({n} > 1, {q} / ({n} - 1), null)",
     "var_pop": "if({n} > 0, {q} / {n}, null)",
 }
-EXTREMES = ("max_by", "min_by")
-FUNCTIONS = (*RANKING, *SHIFTS, *VALUES, *MOMENTS, *EXTREMES, "count", "count_if", "sum", "avg", "min", "max")
 _NUMBERS = ("tinyint", "smallint", "int", "bigint", "float", "double")
 _DECIMAL = re.compile(r"decimal\((\d+),(-?\d+)\)")
 _SMALL = f"{2.0**-600!r}D"
 """The square of any finite double times this is finite, and dividing by it twice is exact."""
 _WIDEST_DECIMAL = 27
 """Sums of wider decimals may overflow in a part and not in the whole."""
-
-
-def fill(sql: str, places: Mapping[str, str]) -> str:
-    """Return SQL with its places filled, all at once; places that are not named stay.
-
-    >>> fill("sum({x}) over {t}", {"x": "`{t}`"})
-    'sum(`{t}`) over {t}'
-    """
-    return re.sub(r"\{(\w+)\}", lambda found: places.get(found[1], found[0]), sql)
-
-
-def plain_name(name: str) -> str:
-    """Return the name under which a function is in the table.
-
-    >>> plain_name("STD")
-    'stddev_samp'
-    """
-    return ALIASES.get(name.lower(), name.lower())
 
 
 def split_of(call: WindowCall, frame: Frame, *, ordered: bool = True) -> WindowSplit | str:
@@ -159,18 +65,6 @@ def split_of(call: WindowCall, frame: Frame, *, ordered: bool = True) -> WindowS
     if name in EXTREMES:
         return _extreme(name, frame) if ordered else f"{name} has no order to go by"
     return _aggregate(name, type_, frame)
-
-
-def listed(near: Iterable[int], blocks: int, width: float) -> float:
-    """Return how many bytes the blocks of a partition hand to one another, at most.
-
-    `near` are the numbers of rows of either side that a block gets, `width` the bytes of what it gets of a row. Every
-    block sends a list and gets one.
-
-    >>> listed([2], blocks=4, width=100.0)
-    1600.0
-    """
-    return 2 * blocks * sum(near) * max(_ENTRY, width)
 
 
 def _ranking(name: str, buckets: int) -> WindowSplit:
@@ -360,12 +254,12 @@ def _moment(name: str, frame: Frame) -> WindowSplit:
     carried = Carried(f"if(count({x}) > 0, {state}, null)", "collect_list({t})", frame.sides, fold)
     native = Local(f"{name}({{x}})", "frame")
     if frame.whole:
-        result = MOMENTS[name].format(n="coalesce({c0}.n, 0D)", q="{c0}.q")
+        result = _MOMENTS[name].format(n="coalesce({c0}.n, 0D)", q="{c0}.q")
         return WindowSplit((native,), (carried,), f"if({{hot}}, {result}, {{l0}})")
     n = "(coalesce({c0}.n, 0D) + {l1})"
     apart = "(if({l4} = {l5}, {l4}, {l2}) - {c0}.m)"
     both = f"{{c0}}.q + {{l3}} * {{l1}} + {apart} * {apart} * {{c0}}.n * {{l1}} / {n}"
     q = f"if({{c0}} is null, {{l3}} * {{l1}}, if({{l1}} = 0, {{c0}}.q, {both}))"
     parts = tuple(Local(f"{part}({x})", "frame") for part in ("count", "avg", "var_pop", "min", "max"))
-    finish = f"if({{hot}} and {{c0}} is not null, {MOMENTS[name].format(n=n, q=q)}, {{l0}})"
+    finish = f"if({{hot}} and {{c0}} is not null, {_MOMENTS[name].format(n=n, q=q)}, {{l0}})"
     return WindowSplit((native, *parts), (carried,), finish)

@@ -22,8 +22,9 @@ from skewkit.spark.explained.physical import (
     reads_files,
 )
 from skewkit.spark.explained.plan_columns import calls_in
+from skewkit.spark.explained.plan_flow import Flow, Output, Trust
 from skewkit.spark.explained.plan_tree import PlanNode, PlanTree, read_plans
-from skewkit.spark.explained.plan_walk import Flow, Output, Trust, flow_of
+from skewkit.spark.explained.plan_walk import flow_of
 from skewkit.spark.explained.pre_partitioned import grouped_by, placed_by
 from skewkit.spark.explained.row_counts import (
     estimated,

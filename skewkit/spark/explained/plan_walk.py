@@ -8,18 +8,16 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, reduce
-from typing import Literal
 
 from skewkit.spark.explained.expression_stability import UNSEEN, Context, stability_of
 from skewkit.spark.explained.partial_sums import exact_sums
 from skewkit.spark.explained.physical import is_positioned
 from skewkit.spark.explained.plan_columns import Made, columns_made, groups, without_names
+from skewkit.spark.explained.plan_flow import Flow, Output, Trust, worst
 from skewkit.spark.explained.plan_tree import CACHED, PlanNode, PlanTree
 from skewkit.spark.explained.row_counts import is_of_files
 from skewkit.spark.explained.stability import Stability, Verdict
 
-Origin = Literal["stored", "constant", "computed"]
 _STABLE = Verdict()
 _PYTHON = Verdict(Stability.UNKNOWN, "is computed by Python, which may return something else the second time")
 _SOURCE = Verdict(Stability.UNKNOWN, "comes from a source that may have other rows the second time")
@@ -31,54 +29,7 @@ _CARRIED = re.compile(r"(?:max|min)\([^(),]*#(\d+)L?\)")
 _SHORT = 64
 
 
-@dataclass(frozen=True)
-class Trust:
-    """What a walk may trust: sources that nobody sees into; and, of a task that runs `again`, its own input."""
-
-    sources: bool = False
-    again: bool = False
-
-
 _NOTHING = Trust()
-
-
-@dataclass(frozen=True)
-class Output:
-    """A column of an operator's result: its name and the numbers that it may have, and what is known of it."""
-
-    name: str
-    ids: frozenset[int]
-    verdict: Verdict = _STABLE
-    origin: Origin = "stored"
-
-
-@dataclass(frozen=True)
-class Flow:
-    """What comes out of an operator: how stable its rows are, without their values, and its columns.
-
-    `positioned` says that a row is at the same place of the same task whenever the plan runs.
-    """
-
-    rows: Verdict = _STABLE
-    columns: tuple[Output, ...] = ()
-    positioned: bool = False
-    unknown: Verdict = UNSEEN
-    """What is to be said of a column that is not among these."""
-
-    @cached_property
-    def by_id(self) -> Mapping[int, Output]:
-        """The columns by number; of several with one number the least stable."""
-        found: dict[int, Output] = {}
-        for column in self.columns:
-            for number in column.ids:
-                if number not in found or column.verdict.level > found[number].verdict.level:
-                    found[number] = column
-        return found
-
-    @property
-    def all(self) -> Verdict:
-        """The rows with all their values."""
-        return _worst([self.rows, *(column.verdict for column in self.columns)])
 
 
 def flow_of(plans: PlanTree, trust: Trust = _NOTHING) -> Flow:
@@ -99,10 +50,6 @@ def flow_of(plans: PlanTree, trust: Trust = _NOTHING) -> Flow:
 def _range_ids(node: PlanNode) -> set[int]:
     """Return the numbers that the columns of ranges may have; EXPLAIN does not list these."""
     return {int(number) for each in node.walk() for number in re.findall(r"\bid#(\d+)L", each.arguments, re.IGNORECASE)}
-
-
-def _worst(verdicts: Sequence[Verdict]) -> Verdict:
-    return reduce(Verdict.worse, verdicts, _STABLE)
 
 
 @dataclass(frozen=True)
@@ -126,7 +73,7 @@ class _Walk:
 
     def _around(self, node: PlanNode, flow: Flow) -> Context:
         inner = [self.flow(each) for each in node.inner]
-        subqueries = _worst([each.all for each in inner]) if inner else UNSEEN
+        subqueries = worst([each.all for each in inner]) if inner else UNSEEN
         return Context(
             {number: column.verdict for number, column in flow.by_id.items()},
             subqueries,
@@ -144,7 +91,7 @@ class _Walk:
         columns = [column for flow in flows for column in flow.columns]
         made = [Output(each.name, frozenset((each.id,)), verdict, "computed") for each in listed]
         told = (replace(column, verdict=column.verdict.worse(verdict), origin="computed") for column in columns)
-        rows = _worst([verdict, *(flow.rows for flow in flows)])
+        rows = worst([verdict, *(flow.rows for flow in flows)])
         return Flow(rows, (*made, *told), unknown=verdict)
 
     def _leaf(self, node: PlanNode, verdict: Verdict = _STABLE, *, placed: bool = True) -> Flow:
@@ -283,7 +230,7 @@ class _Walk:
 
     def _python_rows(self, node: PlanNode, flows: Sequence[Flow]) -> Flow:
         """Functions of Python that return rows."""
-        verdict = _worst([flow.all for flow in flows]) if self.trust.again else _PYTHON
+        verdict = worst([flow.all for flow in flows]) if self.trust.again else _PYTHON
         return replace(self._opaque(replace(node, children=()), verdict), rows=verdict)
 
     def _numbered(self, node: PlanNode, flows: Sequence[Flow]) -> Flow:
@@ -311,10 +258,10 @@ class _Walk:
             return Flow(UNSEEN, ())
         columns = []
         for first, *others in zip(*(flow.columns for flow in flows), strict=True):
-            verdict = _worst([first.verdict, *(other.verdict for other in others)])
+            verdict = worst([first.verdict, *(other.verdict for other in others)])
             same = all(other.origin == first.origin for other in others)
             columns.append(replace(first, verdict=verdict, origin=first.origin if same else "computed"))
-        rows = _worst([flow.rows for flow in flows])
+        rows = worst([flow.rows for flow in flows])
         return Flow(rows, tuple(columns), all(flow.positioned for flow in flows))
 
 

@@ -6,8 +6,8 @@ import re
 from collections.abc import Callable
 
 from skewkit.spark.explained.plan_columns import columns_made, groups
+from skewkit.spark.explained.plan_flow import Flow
 from skewkit.spark.explained.plan_tree import PlanNode
-from skewkit.spark.explained.plan_walk import Flow
 
 _PLACED = re.compile(r"(?:hash|range)partitioning\((.+), \d+\), REPARTITION_BY")
 _PLACEMENT = re.compile(r" (?:ASC|DESC) NULLS (?:FIRST|LAST)")
@@ -19,7 +19,7 @@ def grouped_by(logical: PlanNode, result: Flow, fold: Callable[[str], str] = str
     Columns may have been selected and rows filtered since, but those columns must still be there. Names that `fold`
     makes the same are the same name.
 
-    >>> from skewkit.spark.explained.plan_walk import Output
+    >>> from skewkit.spark.explained.plan_flow import Output
     >>> result = Flow(columns=(Output("k", frozenset({1})), Output("n", frozenset({3}))))
     >>> grouped_by(PlanNode("Aggregate", "[k#1], [k#1, count(1) AS n#3L]"), result)
     {'k'}
@@ -39,7 +39,7 @@ def placed_by(physical: PlanNode, result: Flow, fold: Callable[[str], str] = str
 
     Columns may have been selected and rows filtered since, but those columns must still be there.
 
-    >>> from skewkit.spark.explained.plan_walk import Output
+    >>> from skewkit.spark.explained.plan_flow import Output
     >>> result = Flow(columns=(Output("k", frozenset({1})), Output("n", frozenset({3}))))
     >>> placed_by(PlanNode("Exchange", "rangepartitioning(k#1 ASC NULLS FIRST, 8), REPARTITION_BY_NUM"), result)
     {'k'}

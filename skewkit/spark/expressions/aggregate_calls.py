@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-from skewkit.spark.expressions.columns import Node, holds_no_column, node_of, udf_arguments, unread_because
 from skewkit.spark.expressions.keys import quoted
+from skewkit.spark.expressions.nodes import Node, holds_no_column, node_of, unread_because
 from skewkit.spark.expressions.sql_text import NotUnderstood, SqlCall, read_sql
+from skewkit.spark.expressions.udf_columns import udf_arguments
 
 Names = Sequence[str]
 Udf = Callable[..., Column]

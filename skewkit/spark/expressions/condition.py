@@ -11,7 +11,8 @@ from collections.abc import Sequence
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-from skewkit.spark.expressions.columns import read_call, read_literal, same_column, text_of_sql
+from skewkit.spark.expressions.columns import read_literal, same_column
+from skewkit.spark.expressions.nodes import node_of, text_of_sql
 from skewkit.spark.expressions.sql_condition import conjuncts_of, equality_of
 
 Compared = tuple[Column, Column, bool]
@@ -81,8 +82,8 @@ def _parts(condition: Column, names: Sequence[str]) -> list[Column]:
 
 def _call(condition: Column) -> tuple[str, tuple[Column, ...]]:
     """Return the name of the function that a condition calls, in lower case, and its arguments; '' if it is no call."""
-    call = read_call(condition)
-    return ("", ()) if call is None or call.alias is not None else (call.name.lower(), call.arguments)
+    node = node_of(condition)
+    return (node.name.lower(), node.children) if node.kind == "call" else ("", ())
 
 
 def _is_true(part: Column) -> bool:

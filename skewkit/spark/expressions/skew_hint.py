@@ -10,8 +10,9 @@ from typing import Any
 from pyspark.sql import DataFrame
 
 from skewkit.errors import ColumnNotFoundError, nearest
-from skewkit.spark.expressions.columns import node_of, read_literal, read_name
+from skewkit.spark.expressions.columns import read_literal, read_name
 from skewkit.spark.expressions.hint_values import fitted
+from skewkit.spark.expressions.nodes import node_of
 from skewkit.spark.session.compat import is_connect
 
 _READ: dict[str, Callable[[str], Any]] = {

@@ -11,8 +11,8 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import DataType
 
 from skewkit.spark.expressions.aggregate_calls import AggregateCall, Reading
-from skewkit.spark.expressions.columns import node_of
 from skewkit.spark.expressions.keys import has_fixed_hash
+from skewkit.spark.expressions.nodes import node_of
 from skewkit.spark.group.split_table import COMBINED, IN_ONE_TASK, WHOLE, Split
 
 PREFIX = "skew_"

@@ -16,10 +16,10 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import DoubleType, FloatType, StructType
 
 from skewkit.plan.placement.key_plan import KeyPlan
-from skewkit.spark.expressions.columns import IN_PANDAS
 from skewkit.spark.expressions.keys import Keys
 from skewkit.spark.expressions.not_null import has_fewer_nulls, never_null, no_null_within
 from skewkit.spark.expressions.selecting import without
+from skewkit.spark.expressions.udf_columns import IN_PANDAS
 from skewkit.spark.group.aggregate_plan import PREFIX, AggregatePlan, PlannedAggregate, input_name
 from skewkit.spark.group.grouped_exchange import Placed, placed
 from skewkit.spark.group.merged_udfs import of_the_group

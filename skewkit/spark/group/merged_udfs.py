@@ -10,7 +10,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import BooleanType, ByteType, DataType, IntegerType, LongType, ShortType, TimestampType
 
 from skewkit.spark.expressions.aggregate_calls import AggregateCall, called
-from skewkit.spark.expressions.columns import IN_PANDAS, ITERATING, udf_like
+from skewkit.spark.expressions.udf_columns import IN_PANDAS, ITERATING, udf_like
 from skewkit.spark.group.split_table import Split
 from skewkit.spark.group.worker.udfs import as_of_the_group, on_states
 

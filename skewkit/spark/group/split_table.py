@@ -20,8 +20,9 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import DataType
 
 from skewkit.spark.expressions.aggregate_calls import AggregateCall
-from skewkit.spark.expressions.columns import node_of, read_literal
+from skewkit.spark.expressions.columns import read_literal
 from skewkit.spark.expressions.keys import has_fixed_hash
+from skewkit.spark.expressions.nodes import node_of
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
 """Spark versions, and classic against Connect, of frames and sessions; it decides from the object in hand.
 
-What a Column says is read in `skewkit.spark.expressions.columns`.
+What a Column says is read in `skewkit.spark.expressions.nodes`.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-from skewkit.plan.window.split_forms import Carried, fill
+from skewkit.plan.window.window_split import Carried, fill
 from skewkit.spark.expressions.keys import Names, quoted
 from skewkit.spark.session.compat import place
 from skewkit.spark.window.blocks import Blocks

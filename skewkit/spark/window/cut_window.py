@@ -10,9 +10,9 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, DataType, MapType, StructField, StructType
 
 from skewkit.plan.window.reach import Reach
-from skewkit.plan.window.split_forms import Carried, Local, WindowSplit, fill
 from skewkit.plan.window.window_frame import RUNNING, Frame
 from skewkit.plan.window.window_plan import WindowPlan
+from skewkit.plan.window.window_split import Carried, Local, WindowSplit, fill
 from skewkit.spark.explained.plan_facts import PlanFacts
 from skewkit.spark.expressions.keys import Keys, Names, quoted
 from skewkit.spark.expressions.not_null import has_fewer_nulls, never_null, no_null_within

@@ -9,18 +9,11 @@ from dataclasses import dataclass, replace
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from skewkit.plan.window.split_forms import ALIASES, FUNCTIONS, RANKING, SHIFTS, VALUES, WindowCall, plain_name
 from skewkit.plan.window.window_frame import Frame, make_frame
-from skewkit.spark.expressions.columns import (
-    Node,
-    Over,
-    is_constant,
-    node_of,
-    read_literal,
-    read_over,
-    unread_because,
-)
+from skewkit.plan.window.window_functions import ALIASES, FUNCTIONS, RANKING, SHIFTS, VALUES, WindowCall, plain_name
+from skewkit.spark.expressions.columns import Over, read_literal, read_over
 from skewkit.spark.expressions.keys import Names, quoted
+from skewkit.spark.expressions.nodes import Node, is_constant, node_of, unread_because
 from skewkit.spark.expressions.sql_text import NotUnderstood, closing, tokens_of
 from skewkit.spark.window.ordering import plain_name as column_name
 
