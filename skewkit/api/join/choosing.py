@@ -54,6 +54,8 @@ def _without_keys(decision: JoinDecision) -> str | None:
     together = decision.most_work_together
     if join is not None and join.startswith("Broadcast"):
         return f"Spark broadcasts one side ({join}): nothing is shuffled"
+    if join == "CartesianProduct":
+        return "the key is a constant, so that Spark pairs all rows (CartesianProduct): nothing is shuffled"
     if request.informed or terms.margin < 0:
         return None
     if together is not None and not terms.worth_asking(together, QUERY):
@@ -75,6 +77,8 @@ def _cheapest(decision: JoinDecision) -> tuple[JoinStrategy, str]:
     if main.named:
         if not main.heavy and not main.null_heavy:
             return native, "no key was named as hot"
+        if not keys.heavy and not (keys.spread and decision.may_have_null_keys):
+            return native, "of the keys that were named, the join has no row to spread"
         named = hot_reason(keys, named=True)
         bound = decision.pre_partitioned_reason()
         if bound is not None:

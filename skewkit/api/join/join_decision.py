@@ -190,6 +190,12 @@ class JoinDecision:
             return None
         return "left" if left > right else "right"
 
+    @property
+    def may_have_null_keys(self) -> bool:
+        """Whether rows that the join returns may match nothing because of a null in their key."""
+        returned = KINDS[self.rules.how].returns_unmatched
+        return any(self.sides.of(side).may_have_null_keys(self.keys.null_safe) for side in returned)
+
     def closed_reason(self) -> str | None:
         """Return why no hot key of this join can be split on any side, or None.
 
@@ -199,8 +205,7 @@ class JoinDecision:
             return None
         if self.rules.residual:
             safe = all(side.unsafe is None for side in self.sides)
-            nulls = any(side.may_have_null_keys(self.keys.null_safe) for side in self.sides)
-            if nulls and safe and self.request.auto and self.request.heavy is None:
+            if self.may_have_null_keys and safe and self.request.auto and self.request.heavy is None:
                 return None
             return f"a {self.rules.how} join keeps both sides' rows, and the condition is more than an equality of keys"
         unsafe = [f"the {side.side} side {side.unsafe_to_look_up}" for side in self.sides if side.unsafe_to_look_up]

@@ -45,11 +45,13 @@ def skew_join(
       This reads the other side's keys once more. A side that may have other rows then is not read again, and its hot
       keys stay whole. With a residual condition, rows that the join keeps are not copied at all.
     * Rows whose null matches nothing are left out early or, where the join keeps them, spread.
-    * Other columns stay the very same ones, so `left["x"]` and aliases work on the result as after a join; only on
-      Connect `broadcast_head` hides them. By name, the keys that do not show are hidden as Spark hides them, and
-      `right["k"]` (in a right join `left["k"]`) finds them. It does not after an inner join of a right frame with a
-      column that cannot be null, nor after a join of a frame with itself. It does not either after `broadcast_head`
-      where a frame has such a column, or two of one name.
+    * Other columns stay the very same ones, so `left["x"]` and aliases work on the result as after a join. By name, the
+      keys that do not show are hidden as Spark hides them, and `right["k"]` (in a right join `left["k"]`) finds them.
+      The schema then allows nulls in more columns: in the right ones of a salted inner join, in all after
+      `broadcast_head`.
+    * `broadcast_head` ends in a union, which loses some references: on Connect all by frame. Elsewhere it is the key
+      that does not show, where both frames have the very same column, or one of them has two of a name. `auto` does
+      not take it there.
     * `auto` takes another plan than plain Spark's only where it saves `spark.skewkit.margin` seconds by its own
       estimate, for the slots that the session has (`spark.skewkit.slots`). Else the plan is the user's own.
     * Without a profile `auto` runs at most one query, which samples the keys of both sides, and none where the

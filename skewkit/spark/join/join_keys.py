@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import reduce
 
-from pyspark.errors import AnalysisException
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from skewkit.spark.expressions.keys import Keys, Names, quoted
 from skewkit.spark.expressions.selecting import with_columns, without
-from skewkit.spark.session.compat import is_connect, is_off, resolves
-from skewkit.spark.session.query_log import quiet_query_log
+from skewkit.spark.session.compat import resolves
 
 
 @dataclass(frozen=True)
@@ -85,14 +82,13 @@ def sides_of(left: DataFrame, right: DataFrame, keys: JoinKeys, how: str, names:
         l_frame, l_keys = _keys_first(left, using), keys.left
     if how == "right":
         return Sides(l_frame, right, l_keys, keys.right, lambda joined: _keys_first(without(joined, *l_helpers), using))
-    # To hide a key makes its frame's columns nullable; an outer join does so anyway.
-    may_hide = how in ("left", "full") or (how == "inner" and all(field.nullable for field in right.schema.fields))
+    may_hide = how in ("inner", "left", "full")
     r_frame, r_keys = (_hidden if may_hide else _renamed)(right, using, r_helpers), keys.right.renamed(r_helpers)
 
     def finish(joined: DataFrame) -> DataFrame:
         if how == "full":
             triples = zip(l_helpers, r_helpers, using, strict=True)
-            shown = {_actual(left, name): F.coalesce(F.col(a), F.col(b)) for a, b, name in triples}
+            shown = {actual_name(left, name): F.coalesce(F.col(a), F.col(b)) for a, b, name in triples}
             return without(joined, *l_helpers, *r_helpers, first=shown)
         return without(joined, *r_helpers)
 
@@ -105,83 +101,39 @@ def _found_behind(left: DataFrame, right: DataFrame, keys: Keys) -> bool:
     return all(resolves(joined, column) for column in keys.columns)
 
 
-_AMBIGUOUS = "spark.sql.analyzer.failAmbiguousSelfJoin"
-"""Where this is off, Spark takes the left frame's column for one of the same id in the right one, and says nothing."""
-
-
-def united(
-    parts: Sequence[tuple[DataFrame, DataFrame]], left: DataFrame, right: DataFrame, keys: JoinKeys, how: str
-) -> DataFrame:
-    """Return the joins of parts of both frames as one.
-
-    A union has no hidden columns, so that after joins by name the key that does not show is gone. It is kept where that
-    can be. It cannot on Connect, nor where a column is not nullable, shares its name with another one of its frame, or
-    is in both frames, as in a join of a frame with itself.
-    """
-    plain = reduce(DataFrame.unionAll, (a.join(b, keys.on, how) for a, b in parts))  # type: ignore[arg-type]
-    keeps = how in ("inner", "left", "right") and all(field.nullable for field in plain.schema.fields)
-    if keys.using is None or not keeps or is_connect(plain) or is_off(plain.sparkSession, _AMBIGUOUS):
-        return plain
-    try:
-        with quiet_query_log():
-            closed = _united_with_hidden_keys(parts, left, right, keys.using, how)
-    except AnalysisException:
-        return plain
-    return closed if closed is not None and closed.schema == plain.schema else plain
-
-
-def _united_with_hidden_keys(
-    parts: Sequence[tuple[DataFrame, DataFrame]], left: DataFrame, right: DataFrame, using: Sequence[str], how: str
-) -> DataFrame | None:
-    """Return the joins by condition, with the keys that a join by name hides hidden; None where both frames share them.
-
-    A join by name takes the first column of a name for its key. So the keys to be hidden come first, before those that
-    show, and such a join with no row hides them.
-    """
-    shown, other = (right, left) if how == "right" else (left, right)
-    own = {frame: [_actual(frame, name) for name in using] for frame in (shown, other)}
-    hidden = [other[quoted(name)] for name in own[other]]
-    if any(resolves(shown, column) for column in hidden):
-        return None
-    pairs = zip(own[left], own[right], strict=True)
-    same = reduce(lambda a, b: a & b, (left[quoted(a)] == right[quoted(b)] for a, b in pairs))
-    opened = reduce(DataFrame.unionAll, (a.join(b, same, how).select(*hidden, "*") for a, b in parts))
-    closed = opened.join(_no_keys(other, using), list(using), "full")
-    rest = [frame[quoted(name)] for frame in (left, right) for name in frame.columns if name not in own[frame]]
-    return closed.select(*(shown[quoted(name)] for name in own[shown]), *rest)
-
-
 def _renamed(df: DataFrame, using: Sequence[str], helpers: Sequence[str]) -> DataFrame:
     """Return the frame with its keys under the names of `helpers`, first."""
-    actual = [_actual(df, name) for name in using]
+    actual = [actual_name(df, name) for name in using]
     return without(df, *actual, first={new: F.col(quoted(name)) for name, new in zip(actual, helpers, strict=True)})
 
 
 def _hidden(df: DataFrame, using: Sequence[str], helpers: Sequence[str]) -> DataFrame:
     """Return the frame with its keys under the names of `helpers`, first, and the original columns hidden.
 
-    Only a join by name makes Spark hide columns: a full one with an empty frame, which the optimizer takes away.
+    Only a join by name makes Spark hide columns: a full one with an empty frame, which the optimizer takes away. By its
+    schema each column may be null then, as after an outer join.
     """
-    return _renamed(df.join(_no_keys(df, using), list(using), "full"), using, helpers)
+    return _renamed(df.join(no_keys(df, using), list(using), "full"), using, helpers)
 
 
-def _actual(df: DataFrame, name: str) -> str:
+def actual_name(df: DataFrame, name: str) -> str:
+    """Return how a frame spells a name, of which the session may not tell the case."""
     return next((c for c in df.columns if c == name), next(c for c in df.columns if c.lower() == name.lower()))
 
 
 def _keys_first(df: DataFrame, using: Sequence[str]) -> DataFrame:
     """Return the frame with its keys first, and every column the very same one as before."""
-    actual = [_actual(df, name) for name in using]
+    actual = [actual_name(df, name) for name in using]
     if df.columns[: len(actual)] == actual:
         return df
     if len({name.lower() for name in df.columns}) == len(df.columns):
         rest = [name for name in df.columns if name not in actual]
         return df.select(*(F.col(quoted(name)) for name in (*actual, *rest)))
     # Some other columns share a name and cannot be selected by it: a join by name puts the keys first, too.
-    return _no_keys(df, using).join(df, list(using), "right")
+    return no_keys(df, using).join(df, list(using), "right")
 
 
-def _no_keys(df: DataFrame, using: Sequence[str]) -> DataFrame:
+def no_keys(df: DataFrame, using: Sequence[str]) -> DataFrame:
     """Return a frame that has the keys of a frame, under the names in `using`, and no row."""
     fields = df.select(*(F.col(quoted(name)) for name in using)).schema.fields
     columns = [F.lit(None).cast(field.dataType).alias(name) for field, name in zip(fields, using, strict=True)]

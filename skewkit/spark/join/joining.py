@@ -14,7 +14,8 @@ from skewkit.plan.join.pair import Pair, Side, opposite
 from skewkit.spark.explained.plan_facts import PlanFacts
 from skewkit.spark.expressions.keys import Keys, Names
 from skewkit.spark.expressions.selecting import with_columns, without
-from skewkit.spark.join.join_keys import JoinKeys, sides_of, united
+from skewkit.spark.join.branches import united
+from skewkit.spark.join.join_keys import JoinKeys, sides_of
 from skewkit.spark.join.packed_key import equal_by_group, heavy_group, heavy_group_number, packed_key
 from skewkit.spark.join.presence import with_presence
 from skewkit.spark.routing.route import (
@@ -88,7 +89,7 @@ def broadcast_head(
         if all(each.given in ((), each.types) for each in (keys.left, keys.right)):
             rest = {side: rest[side].repartition(plan.tables, *each.columns) for side, (_, each) in frames.items()}
         rest["left"], rest["right"] = _hinted(rest["left"], rest["right"], plan)
-    return united([(rows["left"], rows["right"]) for rows in (hot_rows, rest)], left, right, keys, how)
+    return united([Pair(rows["left"], rows["right"]) for rows in (hot_rows, rest)], sides, keys, how)
 
 
 def broadcast_side(frames: Pair[DataFrame], on: Any, how: str | None, side: Side) -> DataFrame:

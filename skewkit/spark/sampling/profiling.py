@@ -108,14 +108,18 @@ def grouped(task: Task, partitions: int, buckets: int) -> DataFrame:
     rows = sampled(task.frame, task.fraction).select(*values, weight.alias("w"))
     total = F.count(F.lit(1)) if task.weight is None else F.sum("w")
     keys = task.keys.selected(names)
-    by_key = rows.groupBy(*names).agg(total.alias("w")).select(*names, keys.hash.alias("h"), "w")
+    # Aggregates too, as a session may leave the columns of groups out (spark.sql.retainGroupColumns=false).
+    by_key = rows.groupBy(*names).agg(*(F.col(name).alias(f"{name}_") for name in names), total.alias("w"))
+    by_key = by_key.select(*(F.col(f"{name}_").alias(name) for name in names), "w")
+    by_key = by_key.select(*names, keys.hash.alias("h"), "w")
     # A key with a share of theta = 1/(5n) is among the 5n heaviest, nulls included.
     head = by_key.orderBy(F.desc("w"), "h").limit(5 * partitions + 1)
     as_python = [shown(F.col(n), field.dataType).alias(n) for n, field in zip(names, rows.schema.fields, strict=False)]
     types = {f.name: f.dataType for f in by_key.select(*as_python).schema.fields}
-    bucket = F.when(keys.any_null, -1).otherwise(F.pmod("h", F.lit(buckets))).alias("h")
+    bucket = F.when(keys.any_null, -1).otherwise(F.pmod("h", F.lit(buckets)))
     # All columns are asked for: else Spark would leave one out here, and not see that both branches are of one frame.
-    tail = by_key.groupBy(bucket).agg(F.sum("w").alias("w"), F.count(F.lit(1)).alias("n"))
+    tail = by_key.groupBy(bucket).agg(bucket.alias("bucket"), F.sum("w").alias("w"), F.count(F.lit(1)).alias("n"))
+    tail = tail.select(F.col("bucket").alias("h"), "w", "n")
     nothing = [F.lit(None).cast(types[name]).alias(name) for name in names]
     number_of_keys = F.lit(None).cast("bigint").alias("n")
     weighed = F.col("w").cast("double")

@@ -75,7 +75,7 @@ def test_case_sensitive_names(spark, facts, dims):
 
 
 HIDDEN = {
-    "right key": lambda joined, left, right: joined.select(left["k"], right["k"], "k", "a.k", "b.k", right["w"]),
+    "right key": lambda joined, left, right: joined.select(left["k"], right["k"], "k", "a.k", "b.k", right["s"]),
     "where": lambda joined, left, right: joined.where(right["k"].isNull() | left["k"].isNull()),
     "drop right": lambda joined, left, right: joined.drop(right["k"]),
     "drop left": lambda joined, left, right: joined.drop(left["k"]),
@@ -85,18 +85,41 @@ HIDDEN = {
 
 
 @pytest.mark.every(7)
+@pytest.mark.parametrize("strategy", TREATED)
 @pytest.mark.parametrize("how", ["inner", "left", "right", "semi", "anti"])
-def test_the_key_that_does_not_show_after_the_hot_keys_were_broadcast(facts, dims, how):
-    columns = ["nullif(v, -1) AS v", "k", "if(v > 3, x, NULL) AS x", "if(v > 3, s, NULL) AS s"]
-    left = facts.selectExpr(*columns).alias("a")
-    right = dims.selectExpr("w AS v", "*").selectExpr(*columns, "nullif(w, -1) AS w").alias("b")
+def test_the_key_that_does_not_show(facts, dims, how, strategy):
+    """Some columns cannot be null, both frames have columns of a name, and keys do not come first."""
+    left, right = facts.select("v", "k", "x", "s").alias("a"), dims.select("x", "w", "k", "s").alias("b")
     hidden = HIDDEN if how in ("inner", "left", "right") else {"all": lambda joined, left, right: joined.select("a.*")}
-    joined = {on: skew_join(left, right, list(on), how, strategy="broadcast_head") for on in (("k",), ("x", "k"))}
+    joined = {on: skew_join(left, right, list(on), how, strategy=strategy) for on in (("k",), ("x", "k"))}
     for name, pick in hidden.items():
         on = ("x", "k") if name == "composite" else ("k",)
         plain = pick(left.join(right, list(on), how), left, right)
         assert pick(joined[on], left, right).columns == plain.columns
         assert_same_rows(pick(joined[on], left, right), plain)
+
+
+def test_a_union_that_would_lose_the_key_that_does_not_show_is_not_chosen(facts, dims):
+    pairs = {
+        "two columns of a frame share a name": (facts.select("v", "v", "k", "x"), dims),
+        "both frames have the very same columns": (facts, facts.groupBy("k").agg(F.max("v").alias("w"))),
+    }
+    for why, (left, right) in pairs.items():
+        assert "strategy   broadcast_head" not in skewkit.explain(skew_join(left, right, "k"))
+        asked_for = skew_join(left, right, "k", strategy="broadcast_head")
+        assert why in skewkit.explain(asked_for)
+        assert_same_rows(asked_for, left.join(right, "k"))
+
+
+@pytest.mark.every(5)
+@pytest.mark.parametrize("how", ["inner", "right"])
+@pytest.mark.parametrize("name", ["user.id", "x y", "t`k"])
+def test_a_key_with_an_odd_name_that_does_not_show(facts, dims, name, how):
+    left, right = (frame.withColumnRenamed("k", name).alias(each) for frame, each in ((facts, "a"), (dims, "b")))
+    literal = f"`{name.replace('`', '``')}`"
+    picks = [left[literal], right[literal], "a.*", "b.*", f"a.{literal}", f"b.{literal}", right["s"]]
+    for strategy in TREATED:
+        check(left, right, name, how, strategy, pick=lambda joined: joined.select(*picks))
 
 
 @pytest.mark.every(3)

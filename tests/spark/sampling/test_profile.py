@@ -117,6 +117,12 @@ def test_weights(spark):
     assert by_column.rows == pytest.approx(2 * 998)
 
 
+def test_a_session_that_leaves_the_columns_of_groups_out(spark, skewed):
+    expected = skewkit.skew_profile(skewed(), "k", "s", sample="exact", partitions=N)
+    with conf(spark, "spark.sql.retainGroupColumns", "false"):
+        assert skewkit.skew_profile(skewed(), "k", "s", sample="exact", partitions=N) == expected
+
+
 def test_merge_is_the_profile_of_the_union(skewed):
     first, second = skewed(hot=0.5), skewed(hot=0.2, tail=50)
     merged = skewkit.skew_profile(first, "k", partitions=N).merge(skewkit.skew_profile(second, "k", partitions=N))

@@ -12,8 +12,8 @@ from skewkit.plan.explanation import keys_text, many
 from skewkit.plan.join.join_plan import Head
 from skewkit.plan.join.pair import opposite
 from skewkit.plan.join.prices import broadcast_head_stages, makes_many_pairs
+from skewkit.spark.join.branches import lost_by_union
 from skewkit.spark.join.joining import broadcast_head, rows_of
-from skewkit.spark.session.compat import is_connect
 
 
 class BroadcastHead(JoinStrategy):
@@ -44,8 +44,8 @@ class BroadcastHead(JoinStrategy):
             return f"the {side} side's rows of the hot keys may be too many"
         if auto and makes_many_pairs(decision.plan):
             return "their pairs are many, and would come out where the hot rows lie, which may be one file"
-        if auto and self._against is not None:
-            return self._against
+        if auto and (self._costly or self._lost):
+            return self._costly or self._lost
         return self._nothing_named or self._too_large
 
     def price(self) -> float:
@@ -74,8 +74,9 @@ class BroadcastHead(JoinStrategy):
         )
 
     def notes(self) -> tuple[str, ...]:
-        """Return why it may be dear to read a frame twice."""
-        return () if self._against is None else (f"a frame is read twice, though {self._against}",)
+        """Return why it may be dear to read a frame twice, and which references are lost."""
+        costly = () if self._costly is None else (f"a frame is read twice, though {self._costly}",)
+        return costly if self._lost is None else (*costly, f"not every reference is found behind it: {self._lost}")
 
     @property
     def head(self) -> Head:
@@ -89,14 +90,18 @@ class BroadcastHead(JoinStrategy):
         return self.decision.plan.head(self.decision.request.settings.broadcast_rows)
 
     @cached_property
-    def _against(self) -> str | None:
-        """Why `auto` should not read both sides twice, or None."""
-        if is_connect(self.decision.request.native):
-            return "on Connect the union of the two branches would hide the frames' columns from left['x'] and the like"
+    def _costly(self) -> str | None:
+        """Why it is dear to read both sides twice, or None."""
         for side in self.decision.sides:
             if side.costly is not None:
                 return f"the {side.side} side {side.facts.cost_again}"
         return None
+
+    @cached_property
+    def _lost(self) -> str | None:
+        """Which references to the result the union of both branches loses, or None."""
+        decision = self.decision
+        return lost_by_union(decision.sides.map(lambda side: side.facts.frame), decision.keys, decision.rules.how)
 
     @cached_property
     def _nothing_named(self) -> str | None:
