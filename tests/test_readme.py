@@ -13,8 +13,8 @@ ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 
-def blocks(language: str) -> list[str]:
-    return re.findall(rf"^```{language}\n(.*?)^```", README, re.MULTILINE | re.DOTALL)
+def blocks(language: str, text: str = README) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
 
 
 def test_python_blocks_run(spark, capsys):
@@ -34,6 +34,12 @@ def test_python_blocks_run(spark, capsys):
     assert names["baskets"].where("Country = 'France'").first().lines == 10_000
 
 
+def test_the_page_of_streams_runs(capsys):
+    for block in blocks("python", (ROOT / "docs" / "streams.md").read_text(encoding="utf-8")):
+        exec(compile(block, "streams.md", "exec"), {})
+    assert [line.split()[0] for line in capsys.readouterr().out.splitlines()] == ["shuffle", "fish", "consistent"]
+
+
 def test_commands_are_targets_of_make():
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     commands = re.findall(r"^make (\S+)", "\n".join(blocks("sh")), re.MULTILINE)
@@ -51,6 +57,7 @@ def test_commands_are_targets_of_make():
         "docs/how-it-works.md",
         "docs/sql.md",
         "docs/speed.md",
+        "docs/streams.md",
     ],
 )
 def test_links_lead_somewhere(page):

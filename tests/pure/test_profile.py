@@ -151,6 +151,20 @@ def test_share():
         profile.share(1, 2)
 
 
+@pytest.mark.parametrize(
+    ("type_", "value", "wrong"),
+    [("string", "a", ["a"]), ("boolean", True, [True]), ("int", 1, [1]), ("struct<a:int>", (1,), ((1,),))],
+)
+def test_share_takes_a_key_as_a_profile_shows_it(type_, value, wrong):
+    heavy = HeavyKey((value,), 9, 9, 9, xxhash64([value], [type_]))
+    profile = replace(exact_profile([1] * 9), types=(type_,), heavy=(heavy,))
+    assert profile.share(value) == profile.share(heavy) == 1.0
+    if type_ != "struct<a:int>":  # whose values are tuples
+        assert profile.share(heavy.key) == 1.0
+    with pytest.raises(ArgumentError, match="does not fit the key types"):
+        profile.share(wrong)
+
+
 def test_profiles_of_other_keys_do_not_merge():
     with pytest.raises(ProfileError, match="different keys"):
         exact_profile([1]).merge(exact_profile([1], name="other"))
@@ -238,6 +252,7 @@ def test_keys_known_by_their_hash_alone():
     named = exact_profile([1] * 50 + [2] * 30 + [3] * 20)
     nameless = replace(named, heavy=tuple(replace(h, key=(None,)) for h in named.heavy))
     assert nameless.share(2) == named.share(2) == 0.3
+    assert named.share(nameless.heavy[1]) == nameless.share(nameless.heavy[1]) == 0.3
     for both in (nameless.merge(named), named.merge(nameless)):
         assert [(h.key, h.estimate) for h in both.heavy] == [((1,), 100), ((2,), 60), ((3,), 40)]
     assert [h.estimate for h in nameless.merge(nameless).heavy] == [100, 60, 40]

@@ -22,6 +22,10 @@ FORMAT = 1
 _SHOWN = 8
 
 
+_HOLDING = ("struct", "array")
+"""Types whose values hold others."""
+
+
 @dataclass(frozen=True, repr=False)
 class KeyProfile:
     """The skew of one list of key columns, as `skew_profile` measured it.
@@ -79,10 +83,23 @@ class KeyProfile:
 
         A key that is not heavy gets the mean share of the keys in its bucket, which is below `theta`.
 
+        Args:
+            *key: one value per key column, or one `HeavyKey`, or one tuple, as `HeavyKey.key` is.
+
+        Raises:
+            ArgumentError: as many values as key columns are expected, of their types.
+
         >>> from skewkit.plan.profile.unread_profiles import empty_profile
         >>> empty_profile(("k",), ("int",)).share(3)
         0.0
         """
+        if len(key) == 1 and isinstance(key[0], HeavyKey):
+            same = [h.estimate for h in self.heavy if h.hash == key[0].hash]
+            if same and None in key[0].key:  # of whose values nobody knows
+                return same[0] / self.rows
+            key = key[0].key
+        elif len(key) == 1 and isinstance(key[0], tuple) and not self.types[0].startswith(_HOLDING):
+            key = key[0]
         if len(key) != len(self.keys):
             raise ArgumentError(
                 f"share() got {len(key)} value(s) for the key columns {list(self.keys)}; give one value per column"
@@ -95,13 +112,19 @@ class KeyProfile:
         if found is not None:
             return found.estimate / self.rows
         try:
-            key_hash = xxhash64(key, self.types)
+            key_hash = self._hash(key)
         except (AttributeError, TypeError, ValueError, ArithmeticError) as error:
             raise ArgumentError(f"key {key!r} does not fit the key types {list(self.types)}") from error
         if key_hash in self._unnamed:
             return self._unnamed[key_hash].estimate / self.rows
         bucket = key_hash % len(self.tail)
         return self.tail[bucket] / max(1, self.tail_keys[bucket]) / self.rows
+
+    def _hash(self, key: tuple[Any, ...]) -> int:
+        for part, type_ in zip(key, self.types, strict=True):
+            if isinstance(part, list | tuple | dict) and not type_.startswith(_HOLDING):
+                raise TypeError(f"{part!r} is no {type_}")
+        return xxhash64(key, self.types)
 
     def merge(self, other: KeyProfile) -> KeyProfile:
         """Return the profile of both frames' union; the bounds keep holding.
