@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
 from pyspark.sql import DataFrame
 
+from skewkit.api.arguments import first_line
 from skewkit.api.explain import explain
 from skewkit.api.profile import skew_profile
+from skewkit.errors import ArgumentError, ArgumentTypeError, ColumnNotFoundError
 from skewkit.hints.scope import Scope
 from skewkit.hints.text.hint_grammar import Hint
+from skewkit.hints.text.tokens import NotCut
 from skewkit.spark.expressions.hint_values import fitted
 from skewkit.spark.session.compat import default_partitions
 from skewkit.spark.session.remembered import choice_of
@@ -48,6 +52,19 @@ class FollowedHint:
     strategy: str
     reason: str
     text: str
+
+
+@contextmanager
+def refusals_left_to_spark() -> Iterator[None]:
+    """Leave a SELECT to plain Spark where an operator refuses its arguments: the hint itself was checked before.
+
+    Raises:
+        NotCut: it does.
+    """
+    try:
+        yield
+    except (ArgumentError, ArgumentTypeError, ColumnNotFoundError) as error:
+        raise NotCut(first_line(error)) from error
 
 
 def done(asked: Sequence[Ask], operator: str, frame: DataFrame, scope: Scope) -> FollowedHint:

@@ -10,7 +10,7 @@ from pyspark.sql import functions as F
 
 from skewkit.api.window.skew_window import skew_window
 from skewkit.errors import UnsupportedError
-from skewkit.hints.asked import Ask, FollowedHint, ask_of, done, strongest
+from skewkit.hints.asked import Ask, FollowedHint, ask_of, done, refusals_left_to_spark, strongest
 from skewkit.hints.hinted_condition import plain
 from skewkit.hints.hinted_join import Joins
 from skewkit.hints.scope import Scope
@@ -20,6 +20,7 @@ from skewkit.hints.text.query_block import QueryBlock
 from skewkit.hints.text.tokens import NotCut, Token, Tokens, closing, is_word, items_of, written
 
 _UNBOUNDED = 1 << 63
+_CONSTANTS = {"null": None, "true": True, "false": False}
 
 
 @dataclass(frozen=True)
@@ -97,7 +98,8 @@ def _windowed(
     if call.frame is not None:
         kind, start, end = call.frame
         window = window.rowsBetween(start, end) if kind == "rows" else window.rangeBetween(start, end)
-    frame = window.select(**{name: function})
+    with refusals_left_to_spark():
+        frame = window.select(**{name: function})
     told = done(asked, "window", frame, scope)
     return scope.shown_of(frame, name), told
 
@@ -171,7 +173,7 @@ def _bound(tokens: Tokens) -> int | None:
 
 
 def _literal(tokens: Tokens) -> Column | None:
-    """Return a whole number, a text or a null as a Column, None where it is anything else."""
+    """Return a whole number, a text, a truth value or a null as a Column, None where it is anything else."""
     minus = is_word(tokens, 0, "-")
     rest = tokens[1:] if minus else tokens
     if len(rest) != 1:
@@ -183,7 +185,7 @@ def _literal(tokens: Tokens) -> Column | None:
         return None
     if rest[0].kind == "text":
         return F.lit(rest[0].name)
-    return F.lit(None) if is_word(rest, 0, "null") else None
+    return F.lit(_CONSTANTS[rest[0].name]) if rest[0].kind == "word" and rest[0].name in _CONSTANTS else None
 
 
 def _sorted(tokens: Tokens, column: object) -> Column:

@@ -53,3 +53,6 @@ SELECT v, w FROM a JOIN b ON a.k = b.k;
 -- a HAVING over a name of the list | native
 SELECT /*+ SKEW('a', 'j', (0)) */ -j AS j, percentile(v, 0.5) AS p FROM a GROUP BY j HAVING j < -10 AND count(*) > 1;
 SELECT -j AS j, percentile(v, 0.5) AS p FROM a GROUP BY j HAVING j < -10 AND count(*) > 1;
+-- a window function with a truth value | any
+SELECT /*+ SKEW('a', 'k', (0)) */ v, first_value(j, true) OVER (PARTITION BY k ORDER BY v) AS f FROM a;
+SELECT v, first_value(j, true) OVER (PARTITION BY k ORDER BY v) AS f FROM a;
