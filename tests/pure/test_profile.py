@@ -14,15 +14,9 @@ from hypothesis import strategies as st
 from skewkit.errors import ArgumentError, ProfileError
 from skewkit.hashing.spark import xxhash64
 from skewkit.plan.placement.load import expected_tail
-from skewkit.plan.profile.key_profile import (
-    HeavyKey,
-    KeyProfile,
-    empty_profile,
-    every_key_once,
-    named_heavy,
-    profile_text,
-)
+from skewkit.plan.profile.key_profile import HeavyKey, KeyProfile, profile_text
 from skewkit.plan.profile.rehash import rehashed
+from skewkit.plan.profile.unread_profiles import empty_profile, every_key_once, named_heavy
 
 BUCKETS = 16
 UTC = dt.timezone.utc
