@@ -11,7 +11,9 @@ from skewkit.plan.join.kinds import KINDS
 from skewkit.plan.join.pair import Pair
 from skewkit.spark.expressions.keys import quoted
 from skewkit.spark.join.join_keys import JoinKeys, actual_name, no_keys
-from skewkit.spark.session.compat import is_connect, resolves, tells_case
+from skewkit.spark.session.compat import is_connect, is_on, resolves, tells_case
+
+_PATTERNS = "spark.sql.parser.quotedRegexColumnNames"
 
 
 def lost_by_union(frames: Pair[DataFrame], keys: JoinKeys, how: str) -> str | None:
@@ -23,6 +25,8 @@ def lost_by_union(frames: Pair[DataFrame], keys: JoinKeys, how: str) -> str | No
         return "on Connect the union of the two branches would hide the frames' columns from left['x'] and the like"
     if keys.using is None or not _hides_keys(how):
         return None
+    if is_on(frames.left.sparkSession, _PATTERNS):
+        return f"quoted names are patterns ({_PATTERNS}=true), so that a union would lose the key that does not show"
     if any(_has_a_name_twice(frame) for frame in frames):
         return "two columns of a frame share a name, so that a union would lose the key that does not show"
     if _shared(frames):
