@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from pyspark.sql import Column
+from pyspark.sql import Column, Window
 from pyspark.sql import functions as F
 
 from skewkit.api.window.skew_window import skew_window
@@ -44,7 +44,7 @@ def windows(block: QueryBlock, scope: Scope, joins: Joins) -> tuple[list[Edit], 
     Raises:
         NotCut: they are left to plain Spark, as the reason says.
     """
-    asked: list[tuple[_Call, list[Ask]]] = []
+    groups: dict[tuple[object, ...], list[tuple[_Call, list[Ask]]]] = {}
     for call in _calls(block):
         keys = [plain(scope, written(block.source, item)) for item in call.partition]
         names = [key for key in keys if key is not None]
@@ -53,24 +53,26 @@ def windows(block: QueryBlock, scope: Scope, joins: Joins) -> tuple[list[Edit], 
         asks = [ask_of(hint, joins.own(scope, i), names, [True] * len(names), scope) for hint, i in joins.hinted]
         found = [ask for ask in asks if ask is not None]
         if found:
-            asked.append((call, found))
-    if not asked:
+            order = tuple(written(block.source, item) for item in call.order)
+            groups.setdefault((tuple(names), order), []).append((call, found))
+    if not groups:
         return None
     if joins.where:
         scope = scope.where(joins.where, joins.context)
     edits: list[Edit] = []
     became = []
-    for call, hot in asked:
-        name = scope.runner.fresh("w")
-        scope, told = _windowed(block, scope, joins, call, hot, name)
-        edits.append((call.start, call.end, name))
+    for group in groups.values():
+        calls = {scope.runner.fresh("w"): call for call, _ in group}
+        scope, told = _windowed(block, scope, joins, calls, [ask for _, asked in group for ask in asked])
+        edits += [(call.start, call.end, name) for name, call in calls.items()]
         became.append(told)
     return edits, scope, became
 
 
 def _windowed(
-    block: QueryBlock, scope: Scope, joins: Joins, call: _Call, asked: Sequence[Ask], name: str
+    block: QueryBlock, scope: Scope, joins: Joins, calls: Mapping[str, _Call], asked: Sequence[Ask]
 ) -> tuple[Scope, FollowedHint]:
+    """Return the scope with the results of window functions of one key and order, by their columns' names."""
     ask = strongest(asked)
     texts: dict[str, str] = {}
 
@@ -78,30 +80,37 @@ def _windowed(
         text = written(block.source, tokens)
         known = plain(scope, text)
         if known is None:
-            known = scope.runner.fresh()
+            known = next((name for name, other in texts.items() if other == text), None) or scope.runner.fresh()
             texts[known] = text
         return F.col(known)
 
-    if call.name == "count" and [token.name for item in call.arguments for token in item] == ["*"]:
-        function = F.count(F.lit(1))
-    else:
-        literals = [_literal(item) for item in call.arguments]
-        arguments = [column(a) if b is None else b for a, b in zip(call.arguments, literals, strict=True)]
-        function = F.call_function(call.name, *arguments)
-    order = [_sorted(item, column) for item in call.order]
+    order = [_sorted(item, column) for item in next(iter(calls.values())).order]
+    functions = {name: _function(call, list(ask.keys), order, column) for name, call in calls.items()}
     before = scope.with_texts(texts, joins.context)
     strategy = "split" if ask.hot(before.frame) else "auto"
     try:
         window = skew_window(before.frame, list(ask.keys), order or None, strategy=strategy)
     except UnsupportedError:
         window = skew_window(before.frame, list(ask.keys), order or None)
-    if call.frame is not None:
-        kind, start, end = call.frame
-        window = window.rowsBetween(start, end) if kind == "rows" else window.rangeBetween(start, end)
     with refusals_left_to_spark():
-        frame = window.select(**{name: function})
+        frame = window.select(**functions)
     told = done(asked, "window", frame, scope)
-    return scope.shown_of(frame, name), told
+    return scope.shown_of(frame, *functions), told
+
+
+def _function(call: _Call, keys: list[str], order: list[Column], column: Callable[[Tokens], Column]) -> Column:
+    """Return the function of a call, over its own window where that has a frame."""
+    if call.name == "count" and [token.name for item in call.arguments for token in item] == ["*"]:
+        function = F.count(F.lit(1))
+    else:
+        literals = [_literal(item) for item in call.arguments]
+        arguments = [column(a) if b is None else b for a, b in zip(call.arguments, literals, strict=True)]
+        function = F.call_function(call.name, *arguments)
+    if call.frame is None:
+        return function
+    kind, start, end = call.frame
+    window = Window.partitionBy(*keys).orderBy(*order) if order else Window.partitionBy(*keys)
+    return function.over(window.rowsBetween(start, end) if kind == "rows" else window.rangeBetween(start, end))
 
 
 def _calls(block: QueryBlock) -> list[_Call]:
