@@ -16,7 +16,8 @@ class Runner:
 
     A frame is named by a word that nobody can guess. PySpark itself registers it while a text is analysed: a classic
     session drops the view right after, a Connect server gets the frame's plan as part of the query's. Before Spark 4.0
-    a Connect server knows no such plans: there the views stay until the session ends.
+    a Connect server knows no such plans, and a Connect client reads none back that has more than a hundred steps: there
+    the views stay until the session ends.
     """
 
     def __init__(self, spark: SparkSession, args: Any = None) -> None:
@@ -64,13 +65,15 @@ class Runner:
         """Run a text as `spark.sql` does, commands at once."""
         used: dict[str, Any] = {name: frame for name, frame in self.frames.items() if name in text}
         arguments: dict[str, Any] = {} if self.args is None else {"args": self.args}
-        if is_connect(self.spark) and VERSION < (4, 0):
-            for name, frame in used.items():
-                frame.createOrReplaceTempView(name)
-            used = {}
-        if not used:
-            return self.spark.sql(text, **arguments)
-        text = text.replace("{", "{{").replace("}", "}}")
-        for name in used:
-            text = text.replace(name, f"{{{name}}}")
-        return self.spark.sql(text, **arguments, **used)
+        if used and not (is_connect(self.spark) and VERSION < (4, 0)):
+            named = text.replace("{", "{{").replace("}", "}}")
+            for name in used:
+                named = named.replace(name, f"{{{name}}}")
+            try:
+                return self.spark.sql(named, **arguments, **used)
+            except Exception as error:
+                if not type(error).__module__.startswith("google.protobuf"):
+                    raise
+        for name, frame in used.items():
+            frame.createOrReplaceTempView(name)
+        return self.spark.sql(text, **arguments)

@@ -133,9 +133,7 @@ def _followed(runner: Runner, statement: Statement, plain: DataFrame) -> tuple[D
             text = bare
             continue
         except Exception as error:
-            # A Connect client reads the plan of a text again, and refuses one of more than a hundred steps.
-            too_deep = type(error).__module__.startswith("google.protobuf")
-            if not (isinstance(error, PySparkException) or is_of_a_task(error) or too_deep):
+            if not (isinstance(error, PySparkException) or is_of_a_task(error)):
                 raise
             reasons.append(f"{hint}: Spark does not take the query so cut: {first_line(error)}")
             text = bare
