@@ -10,8 +10,6 @@ import numpy.typing as npt
 from skewkit.compiled.jit import compiled
 from skewkit.compiled.least_heap import least_of_all, lower
 from skewkit.compiled.mixing import GOLDEN, TWICE, candidate
-from skewkit.compiled.optimal_choices_loop import choices_for, guaranteed_shares
-from skewkit.compiled.spacesaving_loop import take_in
 from skewkit.compiled.table import Table
 
 Hashes = npt.NDArray[np.uint64]
@@ -21,6 +19,195 @@ Longs = npt.NDArray[np.int64]
 
 IN_TURN, LEAST_OF_ALL, LEAST_OF_D = 0, 1, 2  # what is done with the head
 NEVER = 2.0**62  # a number of messages that no stream has
+
+
+# The sketch
+
+
+@compiled
+def _slot(table: Table, hashed: np.uint64) -> np.int64:
+    """Return the slot of a key, or the empty one where it would stand."""
+    mask = np.uint64(table.slots.size - 1)
+    at = hashed & mask
+    while True:
+        counter = table.slots[at]
+        if counter < 0 or table.keys[counter] == hashed:
+            return np.int64(at)
+        at = (at + np.uint64(1)) & mask
+
+
+@compiled
+def _clear_slot(table: Table, hole: np.int64) -> None:
+    """Empty a slot and close the gap: what stands behind it moves up as far as its own hash allows."""
+    mask = table.slots.size - 1
+    at = hole
+    while True:
+        at = (at + 1) & mask
+        counter = table.slots[at]
+        if counter < 0:
+            break
+        home = np.int64(table.keys[counter] & np.uint64(mask))
+        if (at - home) & mask >= (at - hole) & mask:
+            table.slots[hole] = counter
+            hole = at
+    table.slots[hole] = -1
+
+
+@compiled
+def _sink(table: Table, count: float, counter: np.int64, filled: np.int64) -> None:
+    """Put (count, counter) in place of the top of the heap."""
+    seen, owner, turn = table.seen, table.owner, table.turn
+    at = 0
+    while True:
+        child = 2 * at + 1
+        if child >= filled:
+            break
+        right = child + 1
+        if right < filled and (
+            seen[right] < seen[child] or (seen[right] == seen[child] and turn[owner[right]] < turn[owner[child]])
+        ):
+            child = right
+        if seen[child] > count or (seen[child] == count and turn[owner[child]] > turn[counter]):
+            break
+        seen[at], owner[at] = seen[child], owner[child]
+        at = child
+    seen[at], owner[at] = count, counter
+
+
+@compiled
+def _take_in(table: Table, hashed: np.uint64, weight: float) -> np.int64:
+    """Give a key that is not tracked a counter, if need be the least one, and return it."""
+    filled = np.int64(table.used[0])
+    if filled < table.keys.size:
+        counter = np.int64(filled)
+        table.used[0] = filled + 1
+        high = table.sums[1] + weight
+        at = filled  # a key with the latest turn rises past strictly greater ones only
+        while at > 0 and table.seen[(at - 1) >> 1] > high:
+            table.seen[at], table.owner[at] = table.seen[(at - 1) >> 1], table.owner[(at - 1) >> 1]
+            at = (at - 1) >> 1
+        table.seen[at], table.owner[at] = high, counter
+        table.turn[counter] = table.used[1]
+    else:
+        while True:
+            counter = np.int64(table.owner[0])
+            if table.high[counter] == table.seen[0]:
+                break
+            _sink(table, table.high[counter], counter, filled)
+        table.sums[1] = table.high[counter]
+        _clear_slot(table, _slot(table, table.keys[counter]))
+        high = table.sums[1] + weight
+        table.turn[counter] = table.used[1]
+        _sink(table, high, counter, filled)
+    table.used[1] += 1
+    table.keys[counter] = hashed
+    table.high[counter] = high
+    table.error[counter] = table.sums[1]
+    table.slots[_slot(table, hashed)] = counter
+    return counter
+
+
+@compiled
+def index(table: Table) -> None:
+    """Fill the slots from the keys of the counters in use."""
+    table.slots[:] = -1
+    for counter in range(table.used[0]):
+        table.slots[_slot(table, table.keys[counter])] = counter
+
+
+@compiled
+def count(hashes: Hashes, weights: Floats, table: Table) -> tuple[Floats, Floats, Floats]:
+    """Count messages; return the bounds of the key of each, and all weight, as of just after it."""
+    lows, highs, totals = np.empty(hashes.size), np.empty(hashes.size), np.empty(hashes.size)
+    keys, high, error, slots = table.keys, table.high, table.error, table.slots
+    mask = np.uint64(slots.size - 1)
+    total = table.sums[0]
+    for i in range(hashes.size):
+        hashed, weight = hashes[i], weights[i]
+        at = hashed & mask
+        counter = np.int64(slots[at])
+        while counter >= 0 and keys[counter] != hashed:
+            at = (at + np.uint64(1)) & mask
+            counter = np.int64(slots[at])
+        low = 0.0
+        if counter >= 0:
+            total += weight
+            high[counter] += weight
+            low = high[counter] - error[counter]
+        elif weight > 0.0:
+            total += weight
+            counter = _take_in(table, hashed, weight)
+            low = weight
+        lows[i], totals[i] = low, total
+        highs[i] = high[counter] if counter >= 0 else table.sums[1]
+    table.sums[0] = total
+    return lows, highs, totals
+
+
+# Equation (3) of the D-Choices paper: the same steps in the same order as `optimal_choices`
+
+
+@compiled
+def _power(base: float, exponent: int) -> float:
+    result = 1.0
+    while exponent:
+        if exponent & 1:
+            result = result * base
+        base = base * base
+        exponent >>= 1
+    return result
+
+
+@compiled
+def _holds(d: int, workers: int, epsilon: float, shares: Floats, head: float, tail: float) -> bool:
+    missed = _power(1.0 - 1.0 / workers, d)
+    left = 1.0
+    for _ in range(shares.size):
+        left = left * missed
+    reached = 1.0 - left
+    if not head + reached * reached * tail <= reached * (1.0 + workers * epsilon):
+        return False  # the last prefix is among the tight ones, and cheap to look at
+    left, prefix = 1.0, 0.0
+    for share in shares:
+        left = left * missed
+        reached = 1.0 - left
+        prefix = prefix + share
+        load = prefix + _power(reached, d) * (head - prefix) + reached * reached * tail
+        if not load <= reached * (1.0 + workers * epsilon):
+            return False
+    return True
+
+
+@compiled
+def choices_for(shares: Floats, workers: int, epsilon: float) -> int:
+    """Return the least d for these shares of the head, heaviest first."""
+    if workers <= 2 or shares.size == 0:
+        return min(2, workers)
+    head = 0.0
+    for share in shares:
+        head = head + share
+    tail = max(0.0, 1.0 - head)
+    for d in range(max(2, math.ceil(shares[0] * workers - 1e-9)), workers):
+        if _holds(d, workers, epsilon, shares, head, tail):
+            return d
+    return workers
+
+
+@compiled
+def _shares(table: Table, theta: float) -> Floats:
+    """Return the guaranteed shares of the keys of the head, heaviest first."""
+    total = table.sums[0]
+    found = np.empty(table.used[0])
+    count = 0
+    for counter in range(table.used[0]):
+        low = table.high[counter] - table.error[counter]
+        if low >= theta * total:
+            found[count] = -(low / total)
+            count += 1
+    return -np.sort(found[:count])
+
+
+# Lists of candidates: one row per key of the head
 
 
 @compiled
@@ -96,7 +283,7 @@ def route_head_tail(
             low = high[counter] - error[counter]
         elif weight > 0.0:
             total += weight
-            counter = take_in(table, hashed, weight)
+            counter = _take_in(table, hashed, weight)
             low = weight
         if not low >= theta * total > 0.0:
             first = candidate(hashed + GOLDEN, np.uint64(workers))
@@ -108,7 +295,7 @@ def route_head_tail(
         else:
             if how == LEAST_OF_D and messages >= due:
                 table.sums[0] = total
-                found = choices_for(guaranteed_shares(table, theta), workers, epsilon)
+                found = choices_for(_shares(table, theta), workers, epsilon)
                 if found != d:
                     d = found
                     drawn = 0

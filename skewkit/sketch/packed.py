@@ -16,7 +16,7 @@ def pack(sketch: SpaceSaving) -> Table:
     >>> list(unpack(pack(sketch))) == list(sketch)
     True
     """
-    from skewkit.compiled.spacesaving_loop import index
+    from skewkit.compiled.head_tail_loop import index
 
     size, used = sketch.counters, len(sketch)
     table = Table(

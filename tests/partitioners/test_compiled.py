@@ -71,7 +71,7 @@ def test_a_sketch_survives_the_arrays(before, counters, after):
     st.floats(1, 3),
 )
 def test_compiled_equation_3_is_the_readable_one(raw, workers, epsilon, spread):
-    from skewkit.compiled.optimal_choices_loop import choices_for
+    from skewkit.compiled.head_tail_loop import choices_for
 
     shares = np.sort(np.array(raw) / (sum(raw) * spread))[::-1]
     tail = max(0.0, 1.0 - float(np.cumsum(shares)[-1]))

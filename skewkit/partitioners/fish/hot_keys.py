@@ -177,7 +177,7 @@ class HotKeys:
     def _count_stretch(self, hashes: Hashes, weights: Floats, table: Table) -> tuple[npt.NDArray[np.int64], Floats]:
         """Count messages of one epoch."""
         from skewkit.compiled.fish_loop import degrees_in_turn
-        from skewkit.compiled.spacesaving_loop import count
+        from skewkit.compiled.head_tail_loop import count
 
         lows, highs, totals = count(hashes, weights, table)
         tops = np.maximum.accumulate(np.append(self._top, highs))[1:]

@@ -64,7 +64,7 @@ def optimal_choices(head: Sequence[float] | Floats, tail: float, workers: int, e
 def _holds(d: int, n: int, epsilon: float, prefix: Floats, tail: float) -> bool:
     """Tell whether Equation (3) holds for d at every prefix of the head; look at the tight ones first.
 
-    Powers are products, so that the compiled twin (`skewkit.compiled.optimal_choices_loop`) rounds as this does.
+    Powers are products, so that the compiled twin (`skewkit.compiled.head_tail_loop`) rounds as this does.
     """
     missed = power(1.0 - 1.0 / n, d)  # share of workers that the d choices of a key miss
     head, allowed = float(prefix[-1]), 1.0 + n * epsilon
