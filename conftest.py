@@ -38,9 +38,10 @@ TURNS = {
     **dict.fromkeys(("tests/spark/sampling", "tests/sql", "tests/decisions"), 8),
     **dict.fromkeys(("tests/spark", "tests/expressions", "tests/partitioners"), 3),
     "tests/pure": 3,
+    "tests/delta": 2,
 }
 ON_CONNECT = 12
-"""On Connect one in so many, of those that are for Connect."""
+"""On Connect one in so many, of those that are for Connect; of Delta's as many as on a classic session."""
 
 # Examples of a property: fewer in `make test`; `make test-slow` asks for the other profile.
 settings.register_profile("few", max_examples=40, deadline=None)
@@ -91,7 +92,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         folder = path.parent.relative_to(config.rootpath).as_posix()
         folders[folder] += [item for item in cases if not item.get_closest_marker("slow")]
     for folder, one_in in TURNS.items():
-        keep(ON_CONNECT if on_connect else one_in, folders[folder], "turns", folder)
+        one_in = ON_CONNECT if on_connect and folder != "tests/delta" else one_in
+        keep(one_in, folders[folder], "turns", folder)
 
 
 @pytest.fixture(scope="session")
