@@ -48,7 +48,7 @@ def skew_join(
     * Other columns stay the very same ones, so `left["x"]` and aliases work on the result as after a join. By name, the
       keys that do not show are hidden as Spark hides them, and `right["k"]` (in a right join `left["k"]`) finds them.
       The schema then allows nulls in more columns: in the right ones of a salted inner join, in all after
-      `broadcast_head`.
+      `broadcast_head`. After a treated join of a frame with itself no reference to them is certain.
     * `broadcast_head` ends in a union, which loses some references: on Connect all by frame. Elsewhere it is the key
       that does not show, where both frames have the very same column, or one of them has two of a name. `auto` does
       not take it there.
