@@ -16,7 +16,7 @@ class Runner:
 
     A frame is named by a word that nobody can guess. PySpark itself registers it while a text is analysed: a classic
     session drops the view right after, a Connect server gets the frame's plan as part of the query's. Before Spark 4.0
-    a Connect server knows no such plans, and a Connect client reads none back that has more than a hundred steps: there
+    a Connect server knows no such plans, and a Connect client copies none that is nested more than a hundred deep: there
     the views stay until the session ends.
     """
 
@@ -62,7 +62,7 @@ class Runner:
         return frame
 
     def run(self, text: str) -> DataFrame:
-        """Run a text as `spark.sql` does, commands at once."""
+        """Run a text as `spark.sql` does, commands at once and once."""
         used: dict[str, Any] = {name: frame for name, frame in self.frames.items() if name in text}
         arguments: dict[str, Any] = {} if self.args is None else {"args": self.args}
         if used and not (is_connect(self.spark) and VERSION < (4, 0)):
@@ -72,8 +72,17 @@ class Runner:
             try:
                 return self.spark.sql(named, **arguments, **used)
             except Exception as error:
-                if not type(error).__module__.startswith("google.protobuf"):
+                if not _is_too_deep(error):
                     raise
         for name, frame in used.items():
             frame.createOrReplaceTempView(name)
         return self.spark.sql(text, **arguments)
+
+
+def _is_too_deep(error: Exception) -> bool:
+    """Return whether a Connect client could not copy the plan of a frame into that of a text.
+
+    It copies before it sends, so the server has run nothing then. What a server answers to a command is rows, no plan.
+    """
+    kind = type(error)
+    return kind.__module__.startswith("google.protobuf") and kind.__name__ == "DecodeError"

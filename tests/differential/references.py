@@ -57,17 +57,6 @@ def _names(case: Case) -> list[str]:
     return [name.lower() for name in names if isinstance(name, str)]
 
 
-def assert_same_schema(case: Case, joined: DataFrame, plain: DataFrame) -> None:
-    """Check names, types and what may be null; to hide a key, some joins by name let more columns be null."""
-    text = explain(joined)
-    looser = "strategy   broadcast_head" in text or ("strategy   salt" in text and case.how.lower() == "inner")
-    if not (looser and _names(case)):
-        assert joined.schema == plain.schema
-        return
-    assert [(f.name, f.dataType) for f in joined.schema] == [(f.name, f.dataType) for f in plain.schema]
-    assert all(ours.nullable or not plains.nullable for ours, plains in zip(joined.schema, plain.schema, strict=True))
-
-
 def references(case: Case, plain: DataFrame, given_up: set[str], draw: random.Random, asked: int) -> dict[str, Column]:
     """Return some of the references to columns that work on the plain join."""
     ways: dict[str, Callable[[], Column]] = {}
