@@ -16,8 +16,8 @@ class Runner:
 
     A frame is named by a word that nobody can guess. PySpark itself registers it while a text is analysed: a classic
     session drops the view right after, a Connect server gets the frame's plan as part of the query's. Before Spark 4.0
-    a Connect server knows no such plans, and a Connect client copies none that is nested more than a hundred deep: there
-    the views stay until the session ends.
+    a Connect server knows no such plans, and a client copies none that is nested more than a hundred deep: there the
+    views stay until the session ends.
     """
 
     def __init__(self, spark: SparkSession, args: Any = None) -> None:

@@ -1,5 +1,6 @@
 """What one operator knew of a frame's keys, the next one does not ask again."""
 
+import pytest
 from pyspark.sql import Window
 from pyspark.sql import functions as F
 
@@ -7,6 +8,8 @@ import skewkit
 from skewkit.spark.explained import plan_facts
 from tests.compare import assert_same
 from tests.helpers import TREATED_BY_AUTO, conf
+
+pytestmark = pytest.mark.connect
 
 
 def queries(made):
