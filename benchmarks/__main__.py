@@ -5,7 +5,18 @@ from importlib import import_module
 from inspect import signature
 
 BENCHMARKS = (
-    *("never_lose", "costs", "join", "joinshapes", "joinbounds", "window", "groups", "aggregates"),
+    *(
+        "never_lose",
+        "pipelines",
+        "keyquery",
+        "costs",
+        "join",
+        "joinshapes",
+        "joinbounds",
+        "window",
+        "groups",
+        "aggregates",
+    ),
     *("partitioners", "balance", "papers", "cures", "delta"),
 )
 
@@ -17,7 +28,7 @@ parser.add_argument(
     "--only",
     nargs="+",
     metavar="CASE",
-    help="cases of joinshapes and aggregates, ways of groups, writes or merges of delta",
+    help="cases of joinshapes and aggregates, ways of groups, writes or merges of delta, texts of never_lose",
 )
 parser.add_argument("--stages", action="store_true", help="of join and joinshapes: the stages of each last run, too")
 arguments = parser.parse_args()

@@ -1,13 +1,14 @@
 """`auto` beside plain Spark over a grid of sizes, widths, shares and operators: it must never lose.
 
 Every cell is run in turn by plain Spark and by `auto`, defining included, after one run of each that does not count.
-The ratio is that of the medians; the worst cells are listed once more, and a pipeline of eight operators comes last.
+The ratio is that of the medians, and the worst cells are listed once more. `--rows 12000000` takes the greatest size
+in, and `--only "x 60" "share 0.5"` the cells whose line has all of these texts.
 """
 
 import statistics
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession, Window
@@ -17,9 +18,10 @@ import skewkit
 from skewkit.testing import local_session
 
 PARTITIONS = 32
-SIZES = (10_000, 300_000, 1_000_000, 4_000_000)
+SIZES = (10_000, 300_000, 1_000_000, 4_000_000, 12_000_000)
 SHARES = (0.0, 0.1, 0.5, 0.9)
 WIDTHS = (4, 60)
+OPERATORS = ("inner join, few", "inner join, half", "full join, few", "window", "collect_set", "applyInPandas")
 ALLOWED, ALLOWED_SECONDS = 1.10, 0.3
 """A call may take so many times plain Spark's time, and so many seconds more."""
 
@@ -72,14 +74,8 @@ def operators(frame: DataFrame, few: DataFrame, half: DataFrame) -> dict[str, Ru
             return skewkit.skew_groupby(frame, "k").applyInPandas(function, "k bigint, y bigint", merge=function)
         return frame.groupBy("k").applyInPandas(function, "k bigint, y bigint")
 
-    return {
-        "inner join, few": join(few, "inner"),
-        "inner join, half": join(half, "inner"),
-        "full join, few": join(few, "full"),
-        "window": window,
-        "collect_set": collect,
-        "applyInPandas": python,
-    }
+    runs = (join(few, "inner"), join(half, "inner"), join(few, "full"), window, collect, python)
+    return dict(zip(OPERATORS, runs, strict=True))
 
 
 def timed(run: Run, ours: bool) -> tuple[float, float]:
@@ -104,58 +100,53 @@ def cell(run: Run, runs: int) -> tuple[float, float, float]:
     return plain, ours_median, statistics.median(defined for defined, _ in walls[True])
 
 
-def pipeline(frame: DataFrame, dims: list[DataFrame], windows: int, ours: bool) -> DataFrame:
-    """Return left joins to dimensions and windows over the hot key, in a row."""
-    for i, dim in enumerate(dims):
-        other = dim.withColumnRenamed("w", f"w{i}")
-        frame = skewkit.skew_join(frame, other, "k", "left") if ours else frame.join(other, "k", "left")
-    for i in range(windows):
-        if ours:
-            frame = skewkit.skew_window(frame, "k", "v").select(**{f"t{i}": F.sum("y")})
-        else:
-            frame = frame.withColumn(f"t{i}", F.sum("y").over(Window.partitionBy("k").orderBy("v")))
-    return frame
-
-
-def main(rows: int = 4_000_000, runs: int = 3) -> None:
+def main(rows: int = 4_000_000, runs: int = 3, only: Sequence[str] = ()) -> None:
     """Print the cells, the worst first: those above the allowed time are marked."""
+    cells = [
+        (size, columns, share)
+        for size in SIZES
+        for columns in WIDTHS
+        for share in SHARES
+        if size <= rows and size * columns <= 100_000_000
+    ]
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
         confs = {"spark.sql.shuffle.partitions": str(PARTITIONS), "spark.driver.memory": "8g"}
         spark = local_session(confs=confs)
         try:
             found = []
-            for size in (size for size in SIZES if size <= rows):
-                for columns in WIDTHS:
-                    if size * columns > 100_000_000:
-                        continue
-                    for share in SHARES:
-                        frame = facts(spark, folder, size, columns, share)
-                        few = others(spark, folder, size // 50, size // 50)
-                        half = others(spark, folder, size // 2, size // 2)
-                        for name, run in operators(frame, few, half).items():
-                            decided = len(skewkit.decisions())
-                            plain, ours, defined = cell(run, runs)
-                            last = skewkit.decisions()[decided:][-1]
-                            found.append((ours / plain, plain, ours, defined, last, name, size, columns, share))
-                            print(line(found[-1]), flush=True)
+            for size, columns, share in cells:
+                labels = {name: label(name, size, columns, share) for name in OPERATORS}
+                wanted = [name for name, text in labels.items() if all(each in text for each in only)]
+                if not wanted:
+                    continue
+                frame = facts(spark, folder, size, columns, share)
+                few = others(spark, folder, size // 50, size // 50)
+                half = others(spark, folder, size // 2, size // 2)
+                runs_of = operators(frame, few, half)
+                for name in wanted:
+                    decided = len(skewkit.decisions())
+                    plain, ours, defined = cell(runs_of[name], runs)
+                    last = skewkit.decisions()[decided:][-1]
+                    found.append((plain, ours, defined, last, labels[name]))
+                    print(line(found[-1]), flush=True)
             print("worst first")
-            for each in sorted(found, key=lambda each: -(each[2] - ALLOWED * each[1] - ALLOWED_SECONDS))[:20]:
+            for each in sorted(found, key=lambda each: each[0] * ALLOWED - each[1])[:20]:
                 print(line(each))
-            frame = facts(spark, folder, 900_000, 4, 0.7)
-            dims = [others(spark, folder, 18_000, 18_000)] * 5
-            plain, ours, defined = cell(lambda ours: pipeline(frame, dims, 3, ours), runs)
-            jobs = sum(each.jobs for each in skewkit.decisions()[-8:])
-            print(f"pipeline of 8: plain {plain:.2f} s, auto {ours:.2f} s, defined in {defined:.2f} s, {jobs} queries")
         finally:
             spark.stop()
 
 
+def label(name: str, size: int, columns: int, share: float) -> str:
+    """Return how the line of a cell begins."""
+    return f"{name:18}{size:>11} x {columns:<3} share {share:<4}"
+
+
 def line(found: tuple) -> str:
     """Return one line of a cell."""
-    ratio, plain, ours, defined, decision, name, size, columns, share = found
+    plain, ours, defined, decision, text = found
     mark = "ABOVE" if ours > ALLOWED * plain + ALLOWED_SECONDS else "ok"
     return (
-        f"{mark:6}{name:18}{size:>10,} x {columns:<3} share {share:<4} plain {plain:6.2f} s  auto {ours:6.2f} s "
-        f"{ratio:5.2f}  defined {defined:5.2f} s  {decision.jobs} queries  {decision.strategy}"
+        f"{mark:6}{text} plain {plain:6.2f} s  auto {ours:6.2f} s "
+        f"{ours / plain:5.2f}  defined {defined:5.2f} s  {decision.jobs} queries  {decision.strategy}"
     )
