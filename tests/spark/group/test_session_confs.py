@@ -7,16 +7,10 @@ from pyspark.sql import functions as F
 import skewkit
 from skewkit.testing import assert_same_rows
 from tests.helpers import conf
+from tests.sessionconfs import SHARED, SQL
 
-SQL = "spark.sql."
 CONFS = {
-    "retainGroupColumns": "false",
-    "caseSensitive": "true",
-    "ansi.enabled": "false",
-    "ansi.doubleQuotedIdentifiers": "true",
-    "ansi.enforceReservedKeywords": "true",
-    "session.timeZone": "America/New_York",
-    "timestampType": "TIMESTAMP_NTZ",
+    **SHARED,
     "legacy.execution.pandas.groupedMap.assignColumnsByName": "false",
     "execution.pandas.convertToArrowArraySafely": "false",
     "execution.pythonUDF.pandas.preferIntExtensionDtype": "true",
