@@ -49,7 +49,7 @@ def shuffled(fact: DataFrame, dim: DataFrame) -> DataFrame:
 
 
 def decided(fact: DataFrame, dim: DataFrame) -> DataFrame:
-    """Look and plan, as `skew_join` does before anything runs, and run next to nothing."""
+    """Take the key sample and plan, as `skew_join` does before anything runs, and run next to nothing."""
     skewkit.skew_join(fact, dim, "k")
     return fact.limit(0).selectExpr("v", "v AS name")
 

@@ -25,7 +25,7 @@ class PythonWorkers:
     cpu: float = 0.0
     _seen: dict[int, tuple[float, float]] = field(default_factory=dict)
 
-    def look(self) -> None:
+    def count(self) -> None:
         """Read memory and CPU of every worker that lives now; a worker that comes later starts at nothing."""
         for worker in _workers():
             try:
@@ -47,7 +47,7 @@ class PythonWorkers:
                 (worker / "clear_refs").write_text("5")
             except OSError:
                 continue
-        self.look()
+        self.count()
         self._seen = {worker: (last, last) for worker, (_, last) in self._seen.items()}
         self.peak, self.own, self.cpu = 0, 0, 0.0
 
@@ -60,7 +60,7 @@ def watched() -> Iterator[PythonWorkers]:
 
     def watch() -> None:
         while not over.is_set():
-            workers.look()
+            workers.count()
             time.sleep(_EVERY)
 
     thread = threading.Thread(target=watch, daemon=True)
@@ -70,7 +70,7 @@ def watched() -> Iterator[PythonWorkers]:
     finally:
         over.set()
         thread.join()
-        workers.look()
+        workers.count()
 
 
 def _bytes(status: str, name: str) -> int:

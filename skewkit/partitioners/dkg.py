@@ -71,7 +71,7 @@ class DistributionAware(Planned):
         placed = longest_first(items, np.zeros(self.workers)).astype(np.int64)
         if self.literal:  # an item of weight zero leaves the least loaded worker the least loaded
             placed[items == 0.0] = np.bincount(placed, items, self.workers).argmin()
-        self._homes = placed[weights.size :]
+        self._owner_of_bucket = placed[weights.size :]
         places: list[Any] = placed[: weights.size].tolist()
         return places
 

@@ -18,7 +18,7 @@ PAPER_OPTIONS: dict[str, Any] = {"theta": 0.1, "capacity": 20, "mu": 2}  # Secti
 KEYS = 10_000
 
 
-def level(stream: Stream, scheme: str, workers: int, count: int, **options: Any) -> float:
+def throughput(stream: Stream, scheme: str, workers: int, count: int, **options: Any) -> float:
     """Return mean over greatest load, the median of draws: the throughput as a share of the best possible."""
 
     def one(seed: int) -> float:
@@ -68,7 +68,7 @@ def modulo(size: Size, seed: int) -> list[Row]:
     for stream in _streams(size, seed):
         for workers in (4, 5, 6, 8, 10):
             for scheme, name, options in (("key", "modulo", {}), ("dkg", "dkg", {**PAPER_OPTIONS, "learning": 1000})):
-                found = level(stream.keys, scheme, workers, count, **options)
+                found = throughput(stream.keys, scheme, workers, count, **options)
                 rows.append({"stream": stream.name, "instances": workers, "scheme": name, "throughput": found})
     return rows
 
@@ -113,7 +113,7 @@ def learning(size: Size, seed: int) -> list[Row]:
         for length in size.of(
             full=(30, 100, 300, 1000, 3000, 10_000, 30_000), quick=(30, 100, 300, 1000, 3000, 10_000), tiny=(100, 1000)
         ):
-            found = level(stream.keys, "dkg", 5, size.of(20, 10, 2), theta=0.05, mu=20, learning=length)
+            found = throughput(stream.keys, "dkg", 5, size.of(20, 10, 2), theta=0.05, mu=20, learning=length)
             rows.append({"stream": stream.name, "learning": length, "throughput": found})
     return rows
 
@@ -127,7 +127,7 @@ def buckets(size: Size, seed: int) -> list[Row]:
             ("empty buckets weigh nothing (paper)", True),
             ("empty buckets carry expected weight", False),
         ):
-            found = level(stream, "dkg", 10, size.of(20, 10, 2), mu=mu, learning=1000, literal=literal)
+            found = throughput(stream, "dkg", 10, size.of(20, 10, 2), mu=mu, learning=1000, literal=literal)
             rows.append({"rule": name, "mu": mu, "greatest load": 1 / found})
     return rows
 

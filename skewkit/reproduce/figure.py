@@ -59,7 +59,7 @@ class Plot:
         across: column that tells the panels of a line apart, or nothing.
         down: column that tells lines of panels apart (with one vertical axis), or nothing.
         kind: "line", "bar" (side by side) or "stack" (bars on top of each other).
-        level: a horizontal line, for a bound that the paper names: its height and its label, or None.
+        bound: a horizontal line, for a bound that the paper names: its height and its label, or None.
     """
 
     x: Axis
@@ -68,7 +68,7 @@ class Plot:
     across: str = ""
     down: str = ""
     kind: str = "line"
-    level: tuple[float, str] | None = None
+    bound: tuple[float, str] | None = None
 
 
 @dataclass(frozen=True)

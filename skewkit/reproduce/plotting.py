@@ -146,8 +146,8 @@ def _panel(ax: Any, plot: Plot, axis: Axis, rows: Rows, series: list[Cell]) -> N
         if len(ticks) <= 7:
             ax.set_xticks(values, [f"{value:g}" for value in values])
             ax.tick_params(axis="x", which="minor", bottom=False, labelbottom=False)
-    if plot.level is not None:
-        ax.axhline(plot.level[0], color="#555555", linestyle=":", linewidth=1.2, label=plot.level[1])
+    if plot.bound is not None:
+        ax.axhline(plot.bound[0], color="#555555", linestyle=":", linewidth=1.2, label=plot.bound[1])
     ax.grid(True, axis="y", color="#dddddd", linewidth=0.6)
     ax.set_axisbelow(True)
     for side in ("top", "right"):
@@ -173,9 +173,9 @@ def _by_powers(ax: Any, values: list[float]) -> None:
         ax.set_yscale("log")
         ax.yaxis.set_minor_formatter(LogFormatter(minor_thresholds=(2.0, 0.4)))
     else:
-        level = 10.0 ** math.floor(math.log10(least))
-        ax.set_yscale("symlog", linthresh=level, linscale=0.5)
-        ax.set_ylim(bottom=-0.2 * level)
+        least_power = 10.0 ** math.floor(math.log10(least))
+        ax.set_yscale("symlog", linthresh=least_power, linscale=0.5)
+        ax.set_ylim(bottom=-0.2 * least_power)
     ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _: _power(value)))
 
 

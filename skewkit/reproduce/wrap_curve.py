@@ -124,9 +124,9 @@ def _default(rows: Rows) -> str:
     for scheme, label in (("d_choices", "D-Choices"), ("w_choices", "W-Choices")):
         others = [_points(rows, name, scheme)[0] for name in names]
         fewer = sum(one.pairs < other.pairs for one, other in zip(ours, others, strict=True))
-        level = sum(one.above <= other.above + 2.0 for one, other in zip(ours, others, strict=True))
+        even = sum(one.above <= other.above + 2.0 for one, other in zip(ours, others, strict=True))
         parts.append(
-            f"fewer pairs than {label} on {fewer} of {len(names)}, no more imbalance (but for two messages) on {level}"
+            f"fewer pairs than {label} on {fewer} of {len(names)}, no more imbalance (but for two messages) on {even}"
         )
     return "; ".join(parts)
 

@@ -25,7 +25,7 @@ CASES = {
     "d_choices, fixed": {"d": 3, **FEW},
     "dkg, literal": {"literal": True},
     "wrap, tolerant": {"epsilon": 0.1},
-    "wrap, level": {"epsilon": 0.0, "margin": 0.5, "capacity": 2},
+    "wrap, balanced": {"epsilon": 0.0, "margin": 0.5, "capacity": 2},
     "wrap, unequal": {"capacities": (1, 2, 3, 4, 5, 6, 7), "margin": 0.5},
     "random_choices, wide": {"epsilon": 0.5},
     "fish, no ring": {"points": 0, **FEW},

@@ -112,7 +112,7 @@ def test_rules(case, expected):
 
 def test_the_larger_side_of_a_key_is_split_where_the_join_allows_it():
     left, right = profile_of({1: 5000.0, 2: 50.0}), profile_of({2: 6000.0})
-    shapes = {h.key[0]: matrix.shape for h, matrix in zip(*_grids(left, right, "inner"), strict=True)}
+    shapes = {h.key[0]: matrix.shape for h, matrix in zip(*_matrices(left, right, "inner"), strict=True)}
     assert shapes[1].left > 1 == shapes[1].right
     assert shapes[2].right > 1 == shapes[2].left
     plan = join_plan(left, right, 8, JoinRules("left", residual=True))
@@ -121,7 +121,7 @@ def test_the_larger_side_of_a_key_is_split_where_the_join_allows_it():
     )
 
 
-def _grids(left, right, how):
+def _matrices(left, right, how):
     plan = join_plan(left, right, 8, JoinRules(how))
     return plan.keys.heavy, plan.matrices
 
@@ -144,7 +144,7 @@ def test_copied_keys_without_a_number_stay_whole(monkeypatch):
     assert {(matrix.checked, matrix.shape) for matrix in plan.matrices[1:]} == {(False, Pair(1, 1))}
 
 
-def test_both_sides_hot_make_a_grid_that_copies_less():
+def test_both_sides_hot_make_a_matrix_that_copies_less():
     shape = shape_of(2e4, 2e4, 4e5, 64, ("left", "right"))
     assert shape.split == "both"
     assert shape.lefts * shape.rights <= 64

@@ -54,10 +54,10 @@ class Planned(Partitioner):
         self.capacity = counters(capacity, self.theta, self.workers)
         self.mu = whole_number("mu", mu)
         whole_number("workers * mu", self.workers * self.mu, most=MOST)
-        self._homes = np.arange(self.workers * self.mu, dtype=np.int64) % self.workers  # worker of a bucket
+        self._owner_of_bucket = np.arange(self.workers * self.mu, dtype=np.int64) % self.workers  # worker of a bucket
         self._heads = np.empty(0, dtype=np.uint64)  # hashes of the heavy keys, rising
         self._sketch = SpaceSaving(self.capacity)
-        self._seen = np.zeros(self._homes.size)  # weight per bucket
+        self._seen = np.zeros(self._owner_of_bucket.size)  # weight per bucket
         self._due: float = math.inf  # number of messages of all sources at which the plan is made
         self._sources: list[Planned] = [self]
         self._block: list[tuple[Hashes, Floats]] = []  # seen, not yet counted
@@ -133,7 +133,7 @@ class Planned(Partitioner):
 
     @abstractmethod
     def _plan(self, weights: Floats, buckets: Floats) -> list[Any]:
-        """Set `_homes` and return the place of every heavy key; heavy keys come heaviest first."""
+        """Set `_owner_of_bucket` and return the place of every heavy key; heavy keys come heaviest first."""
 
     @abstractmethod
     def _place(self, places: list[Any]) -> None:
@@ -170,7 +170,7 @@ class Planned(Partitioner):
         if at < self._heads.size and int(self._heads[at]) == hashed:
             worker = self._heavy_worker(at, weight)
         else:
-            worker = int(self._homes[bucket(hashed, self._homes.size)])
+            worker = int(self._owner_of_bucket[bucket(hashed, self._owner_of_bucket.size)])
         self._count_one(worker, weight)
         if self._due < math.inf:
             self._watch(np.array([hashed], dtype=np.uint64), np.array([weight]))
@@ -193,7 +193,7 @@ class Planned(Partitioner):
         return routes
 
     def _look_up(self, hashes: Hashes, weights: Floats) -> npt.NDArray[np.int64]:
-        routes = self._homes[bucket_many(hashes, self._homes.size)]
+        routes = self._owner_of_bucket[bucket_many(hashes, self._owner_of_bucket.size)]
         if self._heads.size:
             at = np.minimum(np.searchsorted(self._heads, hashes), self._heads.size - 1)
             heavy = np.flatnonzero(self._heads[at] == hashes)

@@ -152,7 +152,7 @@ FIGURES = (
             "part",
             across="scheme",
             kind="stack",
-            level=(20.0, "1/n"),
+            bound=(20.0, "1/n"),
         ),
         (
             Claim(

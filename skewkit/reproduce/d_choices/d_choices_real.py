@@ -104,7 +104,7 @@ FIG_11 = Figure(
     "Fig. 11: imbalance on the real streams by number of workers",
     "Words for WP and TW, git directories for the cashtags CT. The dotted line is s times epsilon.",
     two_streams,
-    Plot(WORKERS, (IMBALANCE,), "scheme", across="stream", level=(5e-4, "s · epsilon")),
+    Plot(WORKERS, (IMBALANCE,), "scheme", across="stream", bound=(5e-4, "s · epsilon")),
     (
         Claim(
             "All are alike with few workers; with 20 and more PKG is worst and W-C best; the stream with drift is "
