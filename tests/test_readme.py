@@ -1,6 +1,7 @@
 """The README's Python runs as it stands there; its commands and settings exist."""
 
 import re
+from contextlib import ExitStack
 from dataclasses import fields
 from pathlib import Path
 
@@ -8,6 +9,7 @@ import pytest
 
 import skewkit
 from skewkit.options import Settings
+from tests.helpers import conf
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -17,12 +19,42 @@ def blocks(language: str, text: str = README) -> list[str]:
     return re.findall(rf"^```{language}\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
 
 
+DEFAULTS = {
+    "spark.sql.shuffle.partitions": "200",
+    "spark.sql.autoBroadcastJoinThreshold": "10MB",
+    "spark.skewkit.margin": "0.5",
+}
+"""What a session has where nobody set anything."""
+
+
+@pytest.mark.connect
+def test_the_first_block_prints_what_stands_below_it(spark, capsys):
+    """Run the first block, or on Connect the second one, in a session like one that has just been started."""
+    first, twin = blocks("python")[:2]
+    block = twin if ".connect." in type(spark).__module__ else first
+    session = next(line for line in block.splitlines() if line.startswith("spark = "))
+    try:
+        with ExitStack() as stack:
+            for name, value in DEFAULTS.items():
+                stack.enter_context(conf(spark, name, value))
+            exec(compile(block.replace(session, ""), "README.md", "exec"), {"spark": spark})
+    finally:
+        skewkit.uninstall()
+    assert capsys.readouterr().out == blocks("text")[0]
+
+
+def test_the_second_block_differs_from_the_first_in_the_session():
+    first, twin = ([line.split("  # ")[0] for line in block.splitlines()] for block in blocks("python")[:2])
+    assert [a for a, b in zip(first, twin, strict=True) if a != b] == ["spark = SparkSession.builder.getOrCreate()"]
+
+
 def test_python_blocks_run(spark, capsys):
     """The first block makes the frames of all; its session is that of the tests, as one is there already."""
-    python, names = blocks("python"), {}
-    assert len(python) >= 6
+    first, _twin, *others = blocks("python")
+    names = {}
+    assert len(others) >= 6
     try:
-        for block in python:
+        for block in (first, *others):
             exec(compile(block, "README.md", "exec"), names)
     finally:
         skewkit.uninstall()
