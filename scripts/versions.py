@@ -36,8 +36,9 @@ def python_of(version: str) -> Path:
         wanted += ["setuptools"]  # PySpark 3.5 imports distutils, which Python 3.12 no longer has
         quiet = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
         subprocess.run([*quiet, *wanted], check=True)
-        if delta:
-            subprocess.run([*quiet, "--no-deps", f"delta-spark=={delta}", "importlib-metadata", "zipp"], check=True)
+        if delta:  # it pins another PySpark, and needs one package beside it
+            subprocess.run([*quiet, "--no-deps", f"delta-spark=={delta}"], check=True)
+            subprocess.run([*quiet, "importlib-metadata"], check=True)
     return python
 
 
