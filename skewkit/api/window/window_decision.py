@@ -21,7 +21,7 @@ from skewkit.plan.profile.key_profile import KeyProfile
 from skewkit.plan.window.reach import Reach, reach_of
 from skewkit.plan.window.session_form import session_split
 from skewkit.plan.window.split_forms import split_of
-from skewkit.plan.window.window_frame import RUNNING, WHOLE, Frame
+from skewkit.plan.window.window_frame import RUNNING, WHOLE, Frame, wraps_around
 from skewkit.plan.window.window_functions import LIMITED
 from skewkit.plan.window.window_plan import Order, WindowPlan, spaced, uniform_plan, window_plan
 from skewkit.plan.window.window_prices import cut_window_stages, native_window_stages
@@ -143,6 +143,8 @@ class WindowDecision:
         frame = function.leaf.frame or (RUNNING if ordered else WHOLE)
         if not ordered and not frame.whole:
             return "without an order the rows of a frame are any rows"
+        if ordered and wraps_around(frame, self.asked.by.orders[0].type):
+            return f"a bound of {frame} has no place in {self.asked.by.orders[0].type}, the type of the order"
         if function.leaf.gap is not None:
             return session_split(function.leaf.gap)
         return None if frame.finite else split_of(function.call, frame, ordered=ordered)
