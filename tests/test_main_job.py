@@ -16,7 +16,7 @@ STEPS = (
     "United Kingdom",
     "3. Revenue per country",
     "strategy   native",
-    "4. The order positions",
+    "4. The invoices of each country",
     "5. Lines with their customers",
     "strategy   salt",
     "rows per partition, skewkit",
