@@ -32,7 +32,7 @@ def python_of(version: str) -> Path:
         delta, pandas = VERSIONS[version]
         subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True)
         wanted = [f"pyspark=={version}", pandas, "pyarrow", "mmh3", "numpy<2" if version.startswith("3") else "numpy"]
-        wanted += ["grpcio", "grpcio-status", "googleapis-common-protos", "zstandard"]
+        wanted += ["grpcio", "grpcio-status", "googleapis-common-protos", "zstandard", "sqlglot==30.30.0"]
         wanted += ["setuptools"]  # PySpark 3.5 imports distutils, which Python 3.12 no longer has
         quiet = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
         subprocess.run([*quiet, *wanted], check=True)
