@@ -31,7 +31,9 @@ def python_of(version: str) -> Path:
     if not python.exists():
         delta, pandas = VERSIONS[version]
         subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True)
-        wanted = [f"pyspark=={version}", pandas, "pyarrow", "mmh3", "numpy<2" if version.startswith("3") else "numpy"]
+        # PySpark 3.5 is of the time before NumPy 2, which later releases of Arrow ask for.
+        arrow = ["numpy<2", "pyarrow<20"] if version.startswith("3") else ["numpy", "pyarrow"]
+        wanted = [f"pyspark=={version}", pandas, *arrow, "mmh3"]
         wanted += ["grpcio", "grpcio-status", "googleapis-common-protos", "zstandard", "sqlglot==30.30.0"]
         wanted += ["setuptools"]  # PySpark 3.5 imports distutils, which Python 3.12 no longer has
         quiet = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
