@@ -123,8 +123,11 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--connect", action="store_true")
     parser.add_argument("--delta", action="store_true")
+    parser.add_argument("--packages", help="what Spark fetches, in place of what local_session asks for")
     arguments = parser.parse_args()
     confs = {"spark.sql.shuffle.partitions": "4", "spark.sql.autoBroadcastJoinThreshold": "-1"}
+    if arguments.packages:
+        confs["spark.jars.packages"] = arguments.packages
     spark = local_session(connect=arguments.connect, delta=arguments.delta, confs=confs)
     failed = 0
     try:

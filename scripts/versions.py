@@ -22,6 +22,8 @@ VERSIONS = {
     "4.2.1": ("4.4.0", "pandas<3"),
     "4.3.0": (None, "pandas>=3"),
 }
+# PySpark 3.5 does not bring a Connect server, and that of its last releases is not in every repository.
+CONNECT = {"3.5.9": "org.apache.spark:spark-connect_2.12:3.5.7,io.delta:delta-spark_2.12:3.3.3"}
 
 
 def python_of(version: str) -> Path:
@@ -67,6 +69,7 @@ def main(versions: list[str]) -> int:
     for version in versions:
         cells = []
         for options in ((), ("--connect",)):
+            options += ("--packages", CONNECT[version]) if options and version in CONNECT else ()
             options += ("--delta",) if VERSIONS[version][0] else ()
             found = smoke(version, *options)
             ok = sum(said.startswith("ok") for said in found.values())

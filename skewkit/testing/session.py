@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import sys
 import tempfile
 import warnings
@@ -64,8 +65,11 @@ def local_session(
         builder = builder.remote(f"local[{cores}]")
     else:
         builder = builder.master(f"local[{cores}]")
+    packages = _server_packages() if connect else []
     if delta:
-        builder = _with_delta(builder)
+        builder = _with_delta(builder, packages)
+    elif packages:
+        builder = builder.config("spark.jars.packages", ",".join(packages))
     log = Path(tempfile.gettempdir()) / f"skewkit-spark-{os.getpid()}.log"
     settings = {**_CONFS, **(_DELTA_CONFS if delta else {}), **(confs or {}), "spark.skewkitLog": str(log)}
     for name, value in settings.items():
@@ -80,13 +84,19 @@ def local_session(
         raise EnvironmentProblem(f"{_why(f'{said}{error}')} The whole story is in {log}.") from error
 
 
-def _with_delta(builder: SparkSession.Builder) -> SparkSession.Builder:
-    """Return the builder with the jars of the Delta Lake that belongs to the installed Python package."""
+def _server_packages() -> list[str]:
+    """Return what Spark must fetch to start a Connect server: before PySpark 4 the package does not bring it."""
+    version = metadata.version("pyspark")
+    return [f"org.apache.spark:spark-connect_2.12:{version}"] if version.startswith("3.") else []
+
+
+def _with_delta(builder: SparkSession.Builder, packages: list[str]) -> SparkSession.Builder:
+    """Return the builder with the jars of the Delta Lake of the installed Python package, and other packages."""
     try:
         from delta import configure_spark_with_delta_pip
     except ImportError as error:
         raise EnvironmentProblem("Delta Lake for Python is missing: pip install 'skewkit[delta]'.") from error
-    return configure_spark_with_delta_pip(builder)
+    return configure_spark_with_delta_pip(builder, extra_packages=packages)
 
 
 def _need_connect() -> None:
@@ -99,6 +109,8 @@ def _need_connect() -> None:
 def _why(said: str) -> str:
     """Return one sentence for what kept Spark from starting."""
     if "unresolved dependency" in said.lower() or "UNRESOLVED DEPENDENCIES" in said:
+        if re.search(r"#spark-connect\S*: not found", said):
+            return "The server of Spark Connect could not be fetched; name another release in spark.jars.packages."
         return (
             "The jars of Delta Lake could not be fetched, because no Maven repository can be reached from here; "
             "connect to a network once (Spark keeps the jars in ~/.ivy2), or run without Delta."
