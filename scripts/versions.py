@@ -77,7 +77,7 @@ def main(versions: list[str]) -> int:
             cells.append(f"{ok} of {len(found)}")
             for name, said in found.items():
                 if not said.startswith("ok"):
-                    sys.stdout.write(f"{version} {' '.join(options)}: {name}: {said}\n")
+                    sys.stdout.write(f"{version} {options[0] if options else ''}: {name}: {said}\n")
             sys.stdout.flush()
         table.append(f"| {version:8} | {cells[0]:10} | {cells[1]:10} |")
     sys.stdout.write(

@@ -117,7 +117,10 @@ def _shown(column: Column, most: int = 60) -> str:
     >>> _shown(F.col("v")), _shown(F.col("v" * 99), most=9)
     ("Column<'v'>", "Column<'v...")
     """
-    text = str(column)
+    try:
+        text = str(column)
+    except TypeError:  # on Connect, PySpark 3.5 has no text of `F.expr(...)`
+        return "an aggregate"
     udf = re.match(r"Column<'([^(]+)\(.*columnnodeexpression", text, re.IGNORECASE | re.DOTALL)
     if udf is not None:
         return f"the Python function {udf.group(1)}"

@@ -21,7 +21,7 @@ from skewkit.spark.group.worker.chunks import Chunking, KnownColumn, on_chunks
 from skewkit.spark.group.worker.merging import Merging, on_parts
 from skewkit.spark.group.worker.results import Declared, checked
 from skewkit.spark.group.worker.whole_groups import GroupFunction, on_whole_cogroups, on_whole_groups
-from skewkit.spark.routing.route import element_or_null, with_heavy_index, with_partition
+from skewkit.spark.routing.route import element, with_heavy_index, with_partition
 from skewkit.spark.session.compat import place
 from skewkit.spark.window.blocks import kept_whole
 from skewkit.spark.window.blocks import placed as placed_in_blocks
@@ -110,7 +110,7 @@ def apply_in_parts_where_read(
     marked = _with_index_by_value(df, known, names) if by_value else with_heavy_index(df, keys, plan, names)
     if known and not by_value:
         # Another key may have the hash of a heavy one: where values are taken from the plan, they are compared.
-        same = [element_or_null(texts, "string", heavy) == F.col(quoted(name)) for name, texts in known.items()]
+        same = [element(texts, "string", heavy) == F.col(quoted(name)) for name, texts in known.items()]
         exact = F.when(reduce(and_, same), heavy).otherwise(F.lit(-1))
         marked = without(marked, names("heavy"), last={names("heavy"): F.when(heavy >= 0, exact).otherwise(F.lit(-1))})
     hashes = [] if by_value else [names("hash")]

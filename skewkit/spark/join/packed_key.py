@@ -10,7 +10,7 @@ from pyspark.sql import functions as F
 
 from skewkit.plan.join.join_plan import JoinPlan
 from skewkit.spark.expressions.keys import Keys, Names
-from skewkit.spark.routing.route import element_or_null, listed
+from skewkit.spark.routing.route import element, listed
 
 _INT = (1 << 31) - 1
 _TAG_FROM = 33
@@ -68,7 +68,7 @@ def _named(plan: JoinPlan, keys: Keys, names: Names) -> Column | None:
     n, heavy = plan.keys.partitions, F.col(names("heavy"))
     values = [h.key if use else (None,) * len(keys.types) for h, use in zip(plan.keys.heavy, wanted, strict=True)]
     columns = zip(keys.columns, keys.types, zip(*values, strict=True), strict=True)
-    same = [column == element_or_null(found, type_, heavy) for column, type_, found in columns]
+    same = [column == element(found, type_, heavy) for column, type_, found in columns]
     group = -n * (heavy + F.lit(_tags(n) + 1))
     return F.when(listed(wanted, heavy) & reduce(and_, same), group)
 

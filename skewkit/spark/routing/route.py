@@ -132,12 +132,11 @@ def copies(df: DataFrame, lists: Sequence[Sequence[int]], names: Names) -> DataF
 
 
 def element(items: Sequence[object], type_: str, index: Column) -> Column:
-    """Return `items[index]`; the optimizer folds the JSON to a literal array once, so a look-up is constant time."""
-    return _literal(items, type_)[index.cast("int")]
+    """Return `items[index]`, or null where the index is none.
 
-
-def element_or_null(items: Sequence[object], type_: str, index: Column) -> Column:
-    """Return `items[index]`, or null where the index is none: for conditions, of which Spark may compute all parts."""
+    Null and no error is for conditions, of which Spark may compute all parts. The optimizer folds the JSON to a literal
+    array once, so a look-up is constant time.
+    """
     return F.get(_literal(items, type_), index.cast("int"))
 
 
@@ -147,4 +146,4 @@ def _literal(items: Sequence[object], type_: str) -> Column:
 
 def _at(items: Sequence[object], type_: str, index: str) -> str:
     """Return the text of `element`."""
-    return f"from_json('{json.dumps(items)}', 'array<{type_}>')[cast({index} AS int)]"
+    return f"get(from_json('{json.dumps(items)}', 'array<{type_}>'), cast({index} AS int))"
