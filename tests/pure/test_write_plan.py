@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from skewkit.hashing.spark import xxhash64
 from skewkit.plan.write.column_sample import column_samples
 from skewkit.plan.write.file_plan import ABOVE, OPENING, ValueBytes, files_for, plan_files
-from skewkit.plan.write.row_bytes import sampled_rows, value_bytes
+from skewkit.plan.write.own_sample import own_bytes
+from skewkit.plan.write.row_bytes import mean_lengths, sampled_rows, value_bytes
 from skewkit.plan.write.value_profile import value_profile
 
 MIB = 1 << 20
@@ -105,6 +106,23 @@ def test_values_whose_rows_alternate_have_their_own_bytes():
         short, long = value_bytes(sample, np.array([rows, rows]), rows * lengths, 1 << 18)
         assert long == pytest.approx(800 * rows, rel=0.1)
         assert short < long / 8
+
+
+def test_a_value_whose_columns_repeat_among_its_own_rows_has_its_own_bytes():
+    # Of 40 values that share no text each repeats 20 of its own; one has no text twice.
+    rng = np.random.default_rng(2)
+    value_of = rng.integers(0, 40, 16_000)
+    texts = np.array([rng.bytes(16).hex() for _ in range(16_800)])
+    table = pa.table(
+        {"t": np.where(value_of == 0, texts[:16_000], texts[16_000 + value_of * 20 + np.arange(16_000) % 20])}
+    )
+    sample = sampled_rows(table, (0,), mean_lengths(table, (0,)), "none")
+    rows, lengths, target = np.full(40, 50_000), np.full((40, 1), 32.0 * 50_000), 1 << 16
+    common = value_bytes(sample, rows, lengths, target)
+    found = own_bytes(common, table, value_of, rows, lengths, (0,), target, "none")
+    assert found[0] > 1.2 * common[0]
+    assert found[0] <= 1.6 * 36 * 50_000
+    assert (found[1:] < 0.8 * common[1:]).all()
 
 
 @given(st.dictionaries(st.one_of(st.none(), st.text(max_size=8)), st.integers(1, 1000), min_size=1, max_size=40))

@@ -14,7 +14,8 @@ from skewkit.plan.choice import Choice
 from skewkit.plan.placement.load import group_load
 from skewkit.plan.profile.key_profile import KeyProfile
 from skewkit.plan.write.file_plan import FilePlan, ValueBytes, plan_files
-from skewkit.plan.write.row_bytes import sampled_rows, value_bytes
+from skewkit.plan.write.own_sample import own_bytes
+from skewkit.plan.write.row_bytes import mean_lengths, sampled_rows, value_bytes
 from skewkit.plan.write.value_profile import value_profile
 from skewkit.spark.explained.plan_facts import PlanFacts
 from skewkit.spark.explained.row_counts import row_bytes
@@ -130,9 +131,13 @@ def file_plan(
     if not sizes.rows.size:
         return plan_files(names, (), target, notes=notes)
     if sizes.sample.num_columns and sizes.sample.num_rows:
-        sample = sampled_rows(sizes.sample, sizes.varying, sizes.sample_lengths, codec)
+        sample = sampled_rows(sizes.sample, sizes.varying, mean_lengths(sizes.sample, sizes.varying), codec)
         rest = sizes.rows * sum(map(row_bytes, sizes.unsampled))
-        found = value_bytes(sample, sizes.rows, sizes.lengths, target) + rest
+        found = value_bytes(sample, sizes.rows, sizes.lengths, target)
+        found = (
+            own_bytes(found, sizes.sample, sizes.value_of, sizes.rows, sizes.lengths, sizes.varying, target, codec)
+            + rest
+        )
         sized = f"from {sizes.sample.num_rows:,} sampled rows, encoded with {codec}"
     else:
         found, sized = sizes.rows * row_bytes(df.schema), "by the types of the columns"

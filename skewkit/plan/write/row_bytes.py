@@ -78,6 +78,21 @@ def sampled_rows(table: Any, varying: Sequence[int], lengths: Sequence[float], c
             return EncodedSample(tuple(samples), tuple(varying), tuple(lengths))
 
 
+def mean_lengths(table: Any, varying: Sequence[int]) -> tuple[float, ...]:
+    """Return the mean bytes, or elements, of sampled columns, by their positions; nulls have none.
+
+    >>> import pyarrow as pa
+    >>> mean_lengths(pa.table({"text": ["a", "bcd", None], "list": [[1], [2, 3], []]}), (0, 1))
+    (1.3333333333333333, 1.0)
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    columns = [table.column(i) for i in varying]
+    lengths = (pc.list_value_length(c) if pa.types.is_list(c.type) else pc.binary_length(c) for c in columns)
+    return tuple(float(pc.sum(each).as_py() or 0) / max(1, table.num_rows) for each in lengths)
+
+
 def value_bytes(
     sample: EncodedSample, rows: npt.NDArray[Any], lengths: npt.NDArray[np.float64], target: float
 ) -> npt.NDArray[np.float64]:

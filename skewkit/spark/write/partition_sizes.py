@@ -37,8 +37,8 @@ class PartitionSizes:
 
     `hashes`, `rows` and `values` (text, for people) are of the values; `lengths` (values, varying) are the bytes of
     their texts, binaries and the like, summed up. `sample` is an Arrow table of sampled rows, of the columns
-    `sampled`; `varying` are the positions of those among them that `lengths` are of, `sample_lengths` their mean
-    bytes in the sample. `unsampled` columns are of types that no sample is taken of.
+    `sampled`, and `value_of` (sampled rows,) the position of the value that each has; `varying` are the positions of
+    those columns that `lengths` are of. `unsampled` columns are of types that no sample is taken of.
     """
 
     hashes: npt.NDArray[np.int64]
@@ -46,8 +46,8 @@ class PartitionSizes:
     values: tuple[str, ...]
     lengths: npt.NDArray[np.float64]
     sample: Any
+    value_of: npt.NDArray[np.int64]
     varying: tuple[int, ...]
-    sample_lengths: tuple[float, ...]
     unsampled: tuple[DataType, ...]
 
 
@@ -108,22 +108,24 @@ def _found(table: Any, count: int, varying: Sequence[int], unsampled: tuple[Data
     np.add.at(sums, inverse, lengths)
     texts = table["value"].take(pa.array(first)).to_pylist()
     order = np.argsort(-by_value, kind="stable")
-    taken = table.filter(pc.is_valid(table["row"]))["row"].combine_chunks()
+    valid = pc.is_valid(table["row"]).to_numpy()
+    taken = table["row"].filter(pa.array(valid)).combine_chunks()
     parts = taken.flatten() if isinstance(taken, pa.StructArray) else []
+    position, sequence = np.argsort(order), np.zeros(0, dtype=np.int64)
     if len(parts):
-        sequence = pc.sort_indices(parts[0])
+        sequence = pc.sort_indices(parts[0]).to_numpy().astype(np.int64)
         sample = pa.table([part.take(sequence) for part in parts[1:]], names=[f"c{i}" for i in range(len(parts) - 1)])
     else:
         sample = pa.table({})
-    means = tuple(_mean_length(sample[f"c{i}"]) for i in varying) if sample.num_rows else (0.0,) * count
+        valid = np.zeros_like(valid)
     return PartitionSizes(
         distinct[order],
         by_value[order],
         tuple("null" if texts[i] is None else texts[i] for i in order.tolist()),
         sums[order],
         sample,
+        position[inverse[valid]][sequence],
         tuple(varying),
-        means,
         unsampled,
     )
 
@@ -167,15 +169,6 @@ def _length(column: Column, type_: DataType) -> Column:
     if isinstance(type_, StringType | BinaryType):
         return F.octet_length(column)
     return F.greatest(F.size(column), F.lit(0))
-
-
-def _mean_length(column: Any) -> float:
-    """Return the mean bytes, or elements, of a sampled column; nulls have none."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    lengths = pc.list_value_length(column) if pa.types.is_list(column.type) else pc.binary_length(column)
-    return float(pc.sum(lengths).as_py() or 0) / max(1, len(column))
 
 
 def _cell(column: Column, type_: DataType) -> Column:
