@@ -130,15 +130,24 @@ def existing_table(spark: SparkSession, table: TableName, what: str) -> TableDet
     return detail
 
 
-def check_folder(spark: SparkSession, table: TableName) -> None:
-    """Refuse a folder that holds files and is no Delta table; Delta would begin its log beside them.
+def check_free(spark: SparkSession, table: TableName) -> None:
+    """Refuse a place that no Delta table can be made at: the name of a view, or a folder that holds other files.
 
-    Files that are named as Delta names its own are left by a write that was killed before its commit, and no reason.
+    Delta would make a table that the view hides, or begin its log beside the files. Files that are named as Delta names
+    its own are left by a write that was killed before its commit, and no reason.
 
     Raises:
-        ArgumentError: there are other files.
+        ArgumentError: there is a view, or there are other files.
     """
     if table.path is None:
+        try:
+            there = spark.catalog.getTable(str(table.name))
+        except PySparkException:  # nothing has that name
+            return
+        if there.isTemporary or there.tableType == "VIEW":
+            raise ArgumentError(
+                f"{table.name} is a view; a write takes a path, or the name of a Delta table or a new one"
+            )
         return
     try:
         files = spark.read.format("binaryFile").option("recursiveFileLookup", "true").load(table.path)

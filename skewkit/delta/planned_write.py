@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame, DataFrameWriter
 from skewkit.api.arguments import check_batch
 from skewkit.api.repartition.by_file_size import FILE_BYTES, file_bytes, file_choice, file_plan, partition_keys
 from skewkit.checks import one_of
-from skewkit.delta.delta_table import TableDetail, TableName, check_folder, last_row_bytes, table_detail, table_name
+from skewkit.delta.delta_table import TableDetail, TableName, check_free, last_row_bytes, table_detail, table_name
 from skewkit.delta.generated import with_generated
 from skewkit.errors import ArgumentError
 from skewkit.plan.profile.key_profile import KeyProfile
@@ -79,7 +79,7 @@ def write(
         _save(df, table, mode, named, options)  # Delta says what is wrong, or does nothing, before a job
         return plan
     if detail is None:
-        check_folder(spark, table)
+        check_free(spark, table)
     target = own_target or (detail.target_file_bytes if detail is not None else None) or FILE_BYTES
     wide, added = df, tuple[str, ...]()
     if partition_by is None and detail is not None and detail.partition_columns:

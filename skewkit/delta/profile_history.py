@@ -12,7 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from skewkit.checks import one_of, real_number, whole_number
-from skewkit.delta.delta_table import TableName, table_detail, table_name
+from skewkit.delta.delta_table import TableName, check_free, table_detail, table_name
 from skewkit.errors import ArgumentError, ArgumentTypeError, ProfileError
 from skewkit.plan.profile.heavy_key import key_text
 from skewkit.plan.profile.key_profile import KeyProfile
@@ -239,6 +239,7 @@ class ProfileHistory:
     def _create(self) -> None:
         if self._is_there():
             return
+        check_free(self._spark, self._table)
         try:
             self._spark.sql(f"CREATE TABLE IF NOT EXISTS {self._table.sql} ({_SCHEMA}) USING delta")
         except Exception:

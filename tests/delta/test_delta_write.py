@@ -98,6 +98,29 @@ def test_values_whose_rows_are_longer_have_more_files(spark, tmp_path):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("mappers", [1, 40])
+def test_values_whose_own_rows_compress_better_have_fewer_files(spark, tmp_path, mappers):
+    # Runs of rows share a text, and no two values have one: of all rows most texts look like single ones.
+    text = "sha2(concat(id % 60, '/', floor(id / if(id % 60 < 30, 6000, 60))), 512)"
+    frame = spark.range(240_000, numPartitions=mappers).selectExpr("id", "cast(id % 60 AS int) AS k", f"{text} AS text")
+    plan = delta.write(frame, tmp_path / "t", partition_by="k", target_file_bytes=16 * KIB)
+    found = sizes(tmp_path / "t")
+    assert_planned(found, 16 * KIB)
+    assert plan.cut >= 30, "or nothing is shown"
+    assert len(found[(("k", "0"),)]) < len(found[(("k", "59"),)]) / 2
+
+
+@pytest.mark.slow
+def test_a_hot_value_of_a_frame_with_a_limit_is_cut(spark, tmp_path):
+    frame = days(spark, rows=60_000, mappers=3).limit(50_000)
+    delta.write(frame, tmp_path / "t", partition_by="day", target_file_bytes=512 * KIB)
+    found = sizes(tmp_path / "t")
+    assert_planned(found, 512 * KIB)
+    assert len(found[(("day", "0"),)]) >= 5
+    assert read(spark, tmp_path / "t").count() == 50_000
+
+
+@pytest.mark.slow
 def test_rows_that_are_all_alike_are_still_cut(spark, tmp_path):
     frame = spark.range(0, 400_000, numPartitions=1).selectExpr("1 AS k", "'x' AS v")
     delta.write(frame, tmp_path / "t", partition_by="k", target_file_bytes=4096)
@@ -295,6 +318,18 @@ def test_bad_input_is_told_before_anything_is_written(spark, tmp_path):
     with pytest.raises(ArgumentError, match="no Delta table and holds other files"):
         delta.write(frame, path, mode="append")
     assert not (path / "_delta_log").exists()
+
+
+def test_a_view_is_no_place_for_a_write(spark):
+    frame = days(spark, rows=100)
+    frame.createOrReplaceTempView("only_a_view")
+    try:
+        for mode in ("append", "overwrite", "errorifexists", "ignore"):
+            with pytest.raises(ArgumentError, match="only_a_view is a view"):
+                delta.write(frame, "only_a_view", mode=mode)
+        assert [row["isTemporary"] for row in spark.sql("SHOW TABLES LIKE 'only_a_view'").collect()] == [True]
+    finally:
+        spark.catalog.dropTempView("only_a_view")
 
 
 def test_any_sink_can_have_the_files(spark, tmp_path):

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from skewkit.hashing.spark import xxhash64
 from skewkit.plan.write.column_sample import column_samples
 from skewkit.plan.write.file_plan import ABOVE, OPENING, ValueBytes, files_for, plan_files
-from skewkit.plan.write.own_sample import own_bytes
-from skewkit.plan.write.row_bytes import mean_lengths, sampled_rows, value_bytes
+from skewkit.plan.write.own_sample import own_bytes, rows_of_files, values_to_sample
+from skewkit.plan.write.row_bytes import sampled_rows, value_bytes
 from skewkit.plan.write.value_profile import value_profile
 
 MIB = 1 << 20
@@ -109,20 +109,35 @@ def test_values_whose_rows_alternate_have_their_own_bytes():
 
 
 def test_a_value_whose_columns_repeat_among_its_own_rows_has_its_own_bytes():
-    # Of 40 values that share no text each repeats 20 of its own; one has no text twice.
+    # Two values that share no text: one repeats 20 of its own, the other has no text twice.
     rng = np.random.default_rng(2)
-    value_of = rng.integers(0, 40, 16_000)
-    texts = np.array([rng.bytes(16).hex() for _ in range(16_800)])
+    texts = np.array([rng.bytes(16).hex() for _ in range(6_020)])
+    value_of = np.arange(12_000) % 2 * 7
     table = pa.table(
-        {"t": np.where(value_of == 0, texts[:16_000], texts[16_000 + value_of * 20 + np.arange(16_000) % 20])}
+        {"t": np.where(value_of == 0, texts[np.arange(12_000) // 2], texts[6_000 + np.arange(12_000) % 20])}
     )
-    sample = sampled_rows(table, (0,), mean_lengths(table, (0,)), "none")
-    rows, lengths, target = np.full(40, 50_000), np.full((40, 1), 32.0 * 50_000), 1 << 16
-    common = value_bytes(sample, rows, lengths, target)
-    found = own_bytes(common, table, value_of, rows, lengths, (0,), target, "none")
-    assert found[0] > 1.2 * common[0]
-    assert found[0] <= 1.6 * 36 * 50_000
-    assert (found[1:] < 0.8 * common[1:]).all()
+    rows, lengths, target = np.full(3, 50_000), np.full((3, 1), 32.0 * 50_000), 1 << 16
+    common = np.full(3, 1e6)
+    found = own_bytes(common, {0: (0,), 7: (2,)}, value_of, table, rows, lengths, (0,), target, "none")
+    assert found[0] == pytest.approx(36 * 50_000, rel=0.1)
+    assert found[1] == common[1]
+    assert found[2] < 50_000
+    few = own_bytes(common, {0: (0,)}, value_of[:20], table.slice(0, 20), rows, lengths, (0,), target, "none")
+    assert (few == common).all()
+
+
+def test_values_that_are_cut_are_sampled_by_themselves_unless_one_has_nearly_all_rows():
+    def sampled(*sizes):
+        values = values_of([size * MIB for size in sizes])
+        plan = plan_files(("k",), values, MIB)
+        found = values_to_sample(plan, values)
+        return {at for positions in found.values() for at in positions}, rows_of_files(plan, values, found)
+
+    assert sampled(0.2, 0.9, 1.2) == (set(), 0.0)
+    assert sampled(20, 0.9, 0.1) == (set(), 0.0)
+    found, rows = sampled(4, 4, 0.9, 0.1, 3)
+    assert found == {0, 1, 2, 4}
+    assert rows == pytest.approx((4 / 4 + 4 / 4 + 0.9 + 3 / 3) * MIB / 100)
 
 
 @given(st.dictionaries(st.one_of(st.none(), st.text(max_size=8)), st.integers(1, 1000), min_size=1, max_size=40))

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
+import numpy.typing as npt
 from pyspark.sql import DataFrame
 
 from skewkit.api.arguments import check_batch, given_profile, settings_of
@@ -14,8 +16,8 @@ from skewkit.plan.choice import Choice
 from skewkit.plan.placement.load import group_load
 from skewkit.plan.profile.key_profile import KeyProfile
 from skewkit.plan.write.file_plan import FilePlan, ValueBytes, plan_files
-from skewkit.plan.write.own_sample import own_bytes
-from skewkit.plan.write.row_bytes import mean_lengths, sampled_rows, value_bytes
+from skewkit.plan.write.own_sample import own_bytes, rows_of_files, values_to_sample
+from skewkit.plan.write.row_bytes import sampled_rows, value_bytes
 from skewkit.plan.write.value_profile import value_profile
 from skewkit.spark.explained.plan_facts import PlanFacts
 from skewkit.spark.explained.row_counts import row_bytes
@@ -24,6 +26,7 @@ from skewkit.spark.session.compat import conf_reader
 from skewkit.spark.session.jobs import counted
 from skewkit.spark.session.remembered import remember
 from skewkit.spark.session.slots import terms_of
+from skewkit.spark.write.file_rows import file_rows
 from skewkit.spark.write.partition_sizes import partition_sizes
 from skewkit.spark.write.write_route import routed
 
@@ -130,20 +133,27 @@ def file_plan(
     names = keys.names if keys is not None else ()
     if not sizes.rows.size:
         return plan_files(names, (), target, notes=notes)
-    if sizes.sample.num_columns and sizes.sample.num_rows:
-        sample = sampled_rows(sizes.sample, sizes.varying, mean_lengths(sizes.sample, sizes.varying), codec)
-        rest = sizes.rows * sum(map(row_bytes, sizes.unsampled))
-        found = value_bytes(sample, sizes.rows, sizes.lengths, target)
-        found = (
-            own_bytes(found, sizes.sample, sizes.value_of, sizes.rows, sizes.lengths, sizes.varying, target, codec)
-            + rest
-        )
+    has_sample = sizes.sample.num_columns and sizes.sample.num_rows
+    rest = sizes.rows * float(sum(map(row_bytes, sizes.unsampled)))
+    if has_sample:
+        sample = sampled_rows(sizes.sample, sizes.varying, sizes.sample_lengths, codec)
+        found = value_bytes(sample, sizes.rows, sizes.lengths, target) + rest
         sized = f"from {sizes.sample.num_rows:,} sampled rows, encoded with {codec}"
     else:
         found, sized = sizes.rows * row_bytes(df.schema), "by the types of the columns"
-    each = zip(sizes.values, sizes.hashes.tolist(), sizes.rows.tolist(), found.tolist(), strict=True)
-    values = [ValueBytes(*value) for value in each]
-    plan = plan_files(names, values, target, slots=slots, sized_by=sized, counted_by="counted", notes=notes)
+
+    def planned(found: npt.NDArray[Any], sized: str) -> tuple[list[ValueBytes], FilePlan]:
+        each = zip(sizes.values, sizes.hashes.tolist(), sizes.rows.tolist(), found.tolist(), strict=True)
+        values = [ValueBytes(*value) for value in each]
+        return values, plan_files(names, values, target, slots=slots, sized_by=sized, counted_by="counted", notes=notes)
+
+    values, plan = planned(found, sized)
+    own = values_to_sample(plan, values) if has_sample else {}
+    if keys is not None and plan.route is not None and own:
+        value_of, table = file_rows(df, keys, plan.route, tuple(own), rows_of_files(plan, values, own))
+        known = own_bytes(found - rest, own, value_of, table, sizes.rows, sizes.lengths, sizes.varying, target, codec)
+        own_sized = f"{sized}, and {table.num_rows:,} of the files of {len(own):,} values"
+        values, plan = planned(known + rest, own_sized)
     return plan if keys is None else replace(plan, profile=value_profile(keys.names, keys.types, values))
 
 

@@ -1,8 +1,7 @@
-"""Bytes of a partition value that is cut into files, by how its own sampled rows compress beside those of all.
+"""Bytes of partition values that are cut into files, by the rows of one planned file of each.
 
-Columns may say much of each other: an author's commits compress better among themselves than among those of others. A
-file of a value that is cut has one row in so many of it, chosen by hash: neighbours in the sample are none there. So
-the value's sample is thinned out as a file is, as far as its rows allow, and is compared with as many rows of all.
+Columns may say much of each other: an author's commits compress better among themselves than among those of others. And
+a file of a value that is cut has one row in so many of it, so neighbours in the frame are none there.
 """
 
 from __future__ import annotations
@@ -13,33 +12,64 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from skewkit.plan.write.file_plan import ABOVE, files_for
+from skewkit.plan.write.file_plan import ABOVE, OPENING, FilePlan, ValueBytes
 from skewkit.plan.write.row_bytes import mean_lengths, sampled_rows
 
 _FEWEST = 64
-"""Sampled rows below which a value has no estimate of its own."""
-_LEAST = 0.5
-"""Bytes by the sample of all rows that remain at least: a few rows that were neighbours look too much alike."""
+"""Sampled rows below which a value keeps the bytes that it has by the sample of all."""
 _MOST_VALUES = 256
-"""Values, the largest ones, that get an estimate of their own; each takes some hundredths of a second."""
+"""Values, the largest ones, that are looked at; each takes some hundredths of a second to encode."""
+_NEARLY_ALL = 0.5
+"""Share of all rows from which on the sample of all rows is one of the value's own."""
+
+
+def values_to_sample(plan: FilePlan, values: Sequence[ValueBytes]) -> dict[int, tuple[int, ...]]:
+    """Return the values whose own rows are worth a query: indexes in `plan.route.heavy`, to positions in `values`.
+
+    There are none where no value is cut, or only one that has nearly all rows. Else values that may turn out to need a
+    second file are among them.
+    """
+    if plan.route is None or not plan.keys:
+        return {}
+    by_hash: dict[int, list[int]] = {}
+    for position, value in enumerate(values):
+        by_hash.setdefault(value.hash, []).append(position)
+    if not any(
+        len(h.parts) > 1 and sum(values[i].rows for i in by_hash[h.hash]) < _NEARLY_ALL * plan.rows
+        for h in plan.route.heavy
+    ):
+        return {}
+    sizes = {i: h.weight - OPENING * len(h.parts) for i, h in enumerate(plan.route.heavy)}
+    large = sorted((i for i, size in sizes.items() if size > ABOVE / 2 * plan.target), key=lambda i: -sizes[i])
+    return {i: tuple(by_hash[plan.route.heavy[i].hash]) for i in large[:_MOST_VALUES]}
+
+
+def rows_of_files(plan: FilePlan, values: Sequence[ValueBytes], sampled: dict[int, tuple[int, ...]]) -> float:
+    """Return the rows of one planned file of each of these values, in all."""
+    if plan.route is None:
+        return 0.0
+    heavy = plan.route.heavy
+    return sum(sum(values[at].rows for at in found) / len(heavy[i].parts) for i, found in sampled.items())
 
 
 def own_bytes(
     found: npt.NDArray[np.float64],
-    table: Any,
+    sampled: dict[int, tuple[int, ...]],
     value_of: npt.NDArray[np.int64],
+    table: Any,
     rows: npt.NDArray[Any],
     lengths: npt.NDArray[np.float64],
     varying: Sequence[int],
     target: float,
     codec: str,
 ) -> npt.NDArray[np.float64]:
-    """Return the bytes (values,) of every partition value, those of large ones by their own sampled rows.
+    """Return the bytes (values,) of every partition value, those in `sampled` by their own rows.
 
     Args:
         found: bytes (values,) by the sample of all rows.
-        table: the sampled rows, an Arrow table.
-        value_of: the value (sampled rows,) that each of them has, as a position in `found`.
+        sampled: numbers of sampled values, to their positions in `found` (`values_to_sample`).
+        value_of: which of these numbers each sampled row (sampled rows,) has.
+        table: the sampled rows, an Arrow table in the order that a file has.
         rows: rows (values,) of each value.
         lengths: bytes (values, varying) of its columns of varying length, summed up.
         varying: which columns of the table those are.
@@ -47,24 +77,12 @@ def own_bytes(
         codec: the writer's codec.
     """
     result = found.copy()
-    sampled = np.bincount(value_of, minlength=found.size)
-    large = np.flatnonzero((found > ABOVE / 2 * target) & (sampled >= _FEWEST))
-    for value in large[np.argsort(-found[large], kind="stable")][:_MOST_VALUES].tolist():
-        count = int(rows[value])
-        own = table.take(_thinned(np.flatnonzero(value_of == value), files_for(found[value], target)))
-        others = table.take(np.linspace(0, table.num_rows - 1, own.num_rows).astype(np.int64))
-        means = (lengths[value] / max(1, count)).tolist()
-        ours, theirs = (
-            sampled_rows(part, varying, mean_lengths(part, varying), codec).bytes_of(count, means, target)
-            for part in (own, others)
-        )
-        result[value] = found[value] * max(_LEAST, ours / theirs)
+    for number, positions in sampled.items():
+        own = table.take(np.flatnonzero(value_of == number))
+        if own.num_rows < _FEWEST:
+            continue
+        encoded = sampled_rows(own, varying, mean_lengths(own, varying), codec)
+        for at in positions:
+            means = (lengths[at] / max(1, rows[at])).tolist()
+            result[at] = encoded.bytes_of(float(rows[at]), means, target)
     return result
-
-
-def _thinned(rows: npt.NDArray[np.int64], pieces: int) -> npt.NDArray[np.int64]:
-    """Return one row in so many as there are pieces, or in fewer where those would be too few."""
-    step = 1
-    while 2 * step <= pieces and rows.size >= 2 * step * _FEWEST:
-        step *= 2
-    return rows[::step]

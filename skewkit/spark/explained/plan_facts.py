@@ -220,8 +220,10 @@ class PlanFacts:
             drawn = bool(columns) and _draws(PlanFacts(self.frame.select(*columns))._logical, kinds)
         return _DRAWN if drawn else None
 
-    def repeatable_columns(self, names: Sequence[str], most: int) -> list[str]:
+    def repeatable_columns(self, names: Sequence[str], most: int, *, any_rows: bool = False) -> list[str]:
         """Return the first `most` of these columns that are stored and not computed, and the same each time.
+
+        There are none where the frame may have other rows when it is computed again, unless `any_rows`.
 
         >>> PlanFacts(spark.range(9).selectExpr("id AS a", "1 / id AS b", "rand() AS c")).repeatable_columns(
         ...     ["c", "b", "a"], 2
@@ -229,7 +231,7 @@ class PlanFacts:
         ['a']
         """
         flow = self._flow()
-        if not flow.rows.repeatable:
+        if not (any_rows or flow.rows.repeatable):
             return []
         found = (name for name in names if _all_stored(self._named(flow, F.col(quoted(name)))))
         return [name for name, _ in zip(found, range(most), strict=False)]

@@ -36,13 +36,14 @@ class Salting:
     cached: bool = False
 
     @classmethod
-    def of(cls, facts: PlanFacts, keys: Sequence[str]) -> Salting:
+    def of(cls, facts: PlanFacts, keys: Sequence[str], *, any_rows: bool = False) -> Salting:
         """Choose up to eight columns beside the keys, likely distinct ones first, of as many types as there are.
 
         * Maps and variants have no hash in Spark and are left out; columns whose name is there twice as well.
         * Only values that are stored: what is computed may fail or be dear, and perhaps nobody asks for it. Texts
           of CSV, JSON and XML files are parsed for whom asks, and may be malformed where nobody does.
-        * Only values that come out the same when they are computed again.
+        * Only values that come out the same when they are computed again; none where the rows may be others then, as
+          those of a limit, unless `any_rows`: a shuffle by keys alone has other rows then, too.
         """
         fields = facts.frame.schema.fields
         named = Counter(field.name.lower() for field in fields)
@@ -52,7 +53,9 @@ class Salting:
         parquet = facts.parquet and not named["_metadata"]
         if not usable or facts.rows_depend_on_columns is not None:
             return cls((), facts.positioned, parquet, facts.cached)
-        found = facts.repeatable_columns([field.name for field in usable[:_MOST_ASKED]], _MOST_HASHED)
+        found = facts.repeatable_columns(
+            [field.name for field in usable[:_MOST_ASKED]], _MOST_HASHED, any_rows=any_rows
+        )
         return cls(tuple(found), facts.positioned, parquet, facts.cached)
 
     def hash(self, first: Sequence[Column] = (), *, alike: bool = False, frame: DataFrame | None = None) -> Column:

@@ -14,20 +14,14 @@ import numpy as np
 import numpy.typing as npt
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.types import ArrayType, BinaryType, DataType, MapType, StringType, StructType
+from pyspark.sql.types import DataType
 
-from skewkit.spark.explained.row_counts import row_bytes
-from skewkit.spark.expressions.keys import Keys, Names, quoted
+from skewkit.plan.write.row_bytes import mean_lengths
+from skewkit.spark.expressions.keys import Keys, Names
 from skewkit.spark.session.compat import as_arrow
 from skewkit.spark.session.jobs import described
+from skewkit.spark.write.sampled_columns import SampledColumns
 
-_MOST_LENGTHS = 12
-_CLIPPED = 2048
-"""Characters of a text, or bytes of a binary, that are taken to the driver."""
-_FIXED = frozenset(
-    ["boolean", "byte", "short", "integer", "long", "float", "double", "decimal", "date", "timestamp", "timestamp_ntz"]
-)
-_VARYING = (StringType, BinaryType, ArrayType, MapType)
 _POSITION = (1 << 33) - 1
 
 
@@ -37,8 +31,8 @@ class PartitionSizes:
 
     `hashes`, `rows` and `values` (text, for people) are of the values; `lengths` (values, varying) are the bytes of
     their texts, binaries and the like, summed up. `sample` is an Arrow table of sampled rows, of the columns
-    `sampled`, and `value_of` (sampled rows,) the position of the value that each has; `varying` are the positions of
-    those columns that `lengths` are of. `unsampled` columns are of types that no sample is taken of.
+    `sampled`; `varying` are the positions of those among them that `lengths` are of, `sample_lengths` their mean
+    bytes in the sample. `unsampled` columns are of types that no sample is taken of.
     """
 
     hashes: npt.NDArray[np.int64]
@@ -46,8 +40,8 @@ class PartitionSizes:
     values: tuple[str, ...]
     lengths: npt.NDArray[np.float64]
     sample: Any
-    value_of: npt.NDArray[np.int64]
     varying: tuple[int, ...]
+    sample_lengths: tuple[float, ...]
     unsampled: tuple[DataType, ...]
 
 
@@ -58,13 +52,8 @@ def partition_sizes(df: DataFrame, keys: Keys | None) -> PartitionSizes:
     * The blocks are the first ones of an input partition, and the further on the sparser, so that the sample is some
       10,000 to 50,000 rows whatever the frame has.
     """
-    names = Names(df)
-    fields = df.schema.fields
-    sampled = [(f.name, f.dataType) for f in fields if _can_sample(f.dataType)]
-    varying = [i for i, (_, type_) in enumerate(sampled) if isinstance(type_, _VARYING)][:_MOST_LENGTHS]
-    columns = [F.col(quoted(name)) for name, _ in sampled]
-    lengths = [_length(columns[i], sampled[i][1]) for i in varying]
-    cells = [_cell(column, type_) for column, (_, type_) in zip(columns, sampled, strict=True)]
+    names, columns = Names(df), SampledColumns.of(df)
+    lengths, cells, varying = columns.lengths, columns.cells, columns.varying
     at = names("at")
     # Arrow takes no null struct of fields that are never null.
     given = [F.when(F.col(at) >= 0, cell) for cell in (F.col(at), *cells)]
@@ -74,12 +63,8 @@ def partition_sizes(df: DataFrame, keys: Keys | None) -> PartitionSizes:
     cut = [] if keys is None else [column.alias(name) for column, name in zip(keys.columns, own, strict=True)]
     placed = df.select("*", F.monotonically_increasing_id().alias(at)).select(
         *cut,
-        F.when(_is_sampled(at, _block_bits(df)), row).alias(names("row")),
-        *(
-            length.cast("bigint").alias(n)
-            for length, n in zip(lengths, length_names, strict=True)
-            if length is not None
-        ),
+        F.when(_is_sampled(at, columns.run_bits), row).alias(names("row")),
+        *(length.cast("bigint").alias(n) for length, n in zip(lengths, length_names, strict=True)),
     )
     groups = placed.groupBy(*own, names("row")).agg(
         F.count(F.lit(1)).alias(names("rows")), *(F.sum(n).alias(n) for n in length_names)
@@ -89,7 +74,7 @@ def partition_sizes(df: DataFrame, keys: Keys | None) -> PartitionSizes:
     found = found.toDF("hash", "value", "row", "rows", *(f"l{i}" for i in range(len(varying))))
     with described(df.sparkSession, "skewkit write: rows per partition value, and a sample"):
         table = as_arrow(found)
-    return _found(table, len(varying), varying, tuple(f.dataType for f in fields if not _can_sample(f.dataType)))
+    return _found(table, len(varying), varying, columns.unsampled)
 
 
 def _found(table: Any, count: int, varying: Sequence[int], unsampled: tuple[DataType, ...]) -> PartitionSizes:
@@ -108,24 +93,22 @@ def _found(table: Any, count: int, varying: Sequence[int], unsampled: tuple[Data
     np.add.at(sums, inverse, lengths)
     texts = table["value"].take(pa.array(first)).to_pylist()
     order = np.argsort(-by_value, kind="stable")
-    valid = pc.is_valid(table["row"]).to_numpy()
-    taken = table["row"].filter(pa.array(valid)).combine_chunks()
+    taken = table.filter(pc.is_valid(table["row"]))["row"].combine_chunks()
     parts = taken.flatten() if isinstance(taken, pa.StructArray) else []
-    position, sequence = np.argsort(order), np.zeros(0, dtype=np.int64)
     if len(parts):
-        sequence = pc.sort_indices(parts[0]).to_numpy().astype(np.int64)
+        sequence = pc.sort_indices(parts[0])
         sample = pa.table([part.take(sequence) for part in parts[1:]], names=[f"c{i}" for i in range(len(parts) - 1)])
     else:
         sample = pa.table({})
-        valid = np.zeros_like(valid)
+    means = mean_lengths(sample, varying) if sample.num_rows else (0.0,) * count
     return PartitionSizes(
         distinct[order],
         by_value[order],
         tuple("null" if texts[i] is None else texts[i] for i in order.tolist()),
         sums[order],
         sample,
-        position[inverse[valid]][sequence],
         tuple(varying),
+        means,
         unsampled,
     )
 
@@ -147,34 +130,3 @@ def _is_sampled(at: str, bits: int) -> Column:
     first = f"{partition} < 128 OR {partition} % 61 = 0"
     most = f"CASE WHEN {partition} < 2 THEN 2 WHEN {partition} < 16 THEN 1 WHEN {first} THEN 0 ELSE -1 END"
     return F.expr(f"{block} <= {most}")
-
-
-def _block_bits(df: DataFrame) -> int:
-    width = row_bytes(df.schema)
-    return 7 if width <= 1024 else 5 if width <= 4096 else 3
-
-
-def _can_sample(type_: DataType, *, nested: bool = False) -> bool:
-    if isinstance(type_, StructType):
-        return all(_can_sample(field.dataType, nested=True) for field in type_.fields) and bool(type_.fields)
-    if isinstance(type_, ArrayType):
-        return _can_sample(type_.elementType, nested=True)
-    if isinstance(type_, MapType):  # of which Spark groups by none inside of others
-        return not nested and _can_sample(type_.keyType, nested=True) and _can_sample(type_.valueType, nested=True)
-    return isinstance(type_, StringType | BinaryType) or type_.typeName() in _FIXED
-
-
-def _length(column: Column, type_: DataType) -> Column:
-    """Return the bytes of a text or binary, or the elements of an array or map."""
-    if isinstance(type_, StringType | BinaryType):
-        return F.octet_length(column)
-    return F.greatest(F.size(column), F.lit(0))
-
-
-def _cell(column: Column, type_: DataType) -> Column:
-    """Return a column such that Spark can group by it: long values are cut off, maps are arrays."""
-    if isinstance(type_, StringType | BinaryType):
-        # A collation would make one value of several.
-        text = column.cast("string") if isinstance(type_, StringType) else column
-        return F.substring(text, 1, _CLIPPED)
-    return F.map_entries(column) if isinstance(type_, MapType) else column

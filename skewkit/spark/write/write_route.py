@@ -23,7 +23,7 @@ def routed(df: DataFrame, keys: Keys | None, plan: FilePlan) -> DataFrame:
     if plan.route is None:
         return df.repartition(1)
     names = Names(df)
-    salting = Salting.of(PlanFacts(df), keys.names if keys is not None else ())
+    salting = write_salting(df, keys)
     row_hash = salting.hash(frame=df)
     if keys is None:
         columns = {names("partition"): F.pmod(row_hash, F.lit(plan.tasks)).cast("int")}
@@ -33,3 +33,8 @@ def routed(df: DataFrame, keys: Keys | None, plan: FilePlan) -> DataFrame:
     wide = with_columns(df, columns)
     wide = without(wide, *(name for name in columns if name != names("partition")))
     return without(place(wide, plan.tasks, names("partition")), names("partition"))
+
+
+def write_salting(df: DataFrame, keys: Keys | None) -> Salting:
+    """Return what tells the rows of a partition value apart: content, also where a limit may take other rows again."""
+    return Salting.of(PlanFacts(df), keys.names if keys is not None else (), any_rows=True)
