@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
@@ -61,7 +62,7 @@ class ProfileHistory:
 
         Raises:
             ArgumentTypeError: something has another type.
-            ArgumentError: the name or the run is empty.
+            ArgumentError: the name or the run is empty, or the table cannot be made where it is to be.
         """
         name, run = _text("name", name), _text("run_id", str(run_id) if isinstance(run_id, int) else run_id)
         if not isinstance(profile, KeyProfile):
@@ -79,10 +80,14 @@ class ProfileHistory:
         )
         application = "skewkit profile of " + "\x1f".join((name, *keys, run))
         writer = frame.write.format("delta").mode("append").option("txnAppId", application).option("txnVersion", "1")
-        if self._table.path is not None:
-            writer.save(self._table.path)
-        else:
-            writer.saveAsTable(str(self._table.name))
+        try:
+            if self._table.path is not None:
+                writer.save(self._table.path)
+            else:
+                writer.saveAsTable(str(self._table.name))
+        except PySparkException as error:
+            if "DELTA_CONCURRENT_TRANSACTION" not in str(error):  # else the same run was recorded at this moment
+                raise
 
     def watch(self, name: str, result: DataFrame | FilePlan, *, run_id: str | int, side: str = "left") -> bool:
         """Record the profile that an operator took anyway for `result`; no job but the append.

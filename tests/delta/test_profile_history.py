@@ -134,7 +134,7 @@ def test_runs_that_record_at_the_same_time(spark, tmp_path, history):
             errors.append(error)
 
     given = profile(spark)
-    threads = [threading.Thread(target=record, args=(run,)) for run in range(4)]
+    threads = [threading.Thread(target=record, args=(run,)) for run in (0, 1, 2, 3, 2, 3)]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -162,6 +162,11 @@ def test_bad_input(spark, tmp_path, history):
     with pytest.raises(ArgumentError, match="history of profiles of this version"):
         delta.ProfileHistory(spark, old)
     assert versions(old) == 1
+    other = tmp_path / "files"
+    spark.range(1).write.parquet(str(other))
+    with pytest.raises(ArgumentError, match="holds other files"):
+        delta.ProfileHistory(spark, other).record("orders", profile(spark), run_id=1)
+    assert not (other / "_delta_log").exists()
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert delta.ProfileHistory(spark, tmp_path / "new").profile("orders", "k") is None
