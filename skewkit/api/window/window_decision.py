@@ -18,10 +18,11 @@ from skewkit.plan.placement.key_plan import KeyPlan, key_plan
 from skewkit.plan.placement.load import group_load
 from skewkit.plan.profile.heavy_key import key_text
 from skewkit.plan.profile.key_profile import KeyProfile
+from skewkit.plan.window.overflow import clear_of_overflow, wraps_around
 from skewkit.plan.window.reach import Reach, reach_of
 from skewkit.plan.window.session_form import session_split
 from skewkit.plan.window.split_forms import split_of
-from skewkit.plan.window.window_frame import RUNNING, WHOLE, Frame, wraps_around
+from skewkit.plan.window.window_frame import RUNNING, WHOLE, Frame
 from skewkit.plan.window.window_functions import LIMITED
 from skewkit.plan.window.window_plan import Order, WindowPlan, spaced, uniform_plan, window_plan
 from skewkit.plan.window.window_prices import cut_window_stages, native_window_stages
@@ -31,7 +32,7 @@ from skewkit.spark.explained.row_counts import row_bytes
 from skewkit.spark.expressions.columns import Over
 from skewkit.spark.expressions.keys import Keys, find_keys
 from skewkit.spark.sampling.ask import Answer, Question, ask
-from skewkit.spark.session.compat import places_by_id
+from skewkit.spark.session.compat import in_force, places_by_id
 from skewkit.spark.session.remembered import known_profile
 from skewkit.spark.session.slots import terms_of
 from skewkit.spark.window.cut_window import native, split
@@ -143,11 +144,17 @@ class WindowDecision:
         frame = function.leaf.frame or (RUNNING if ordered else WHOLE)
         if not ordered and not frame.whole:
             return "without an order the rows of a frame are any rows"
-        if ordered and wraps_around(frame, self.asked.by.orders[0].type):
-            return f"a bound of {frame} has no place in {self.asked.by.orders[0].type}, the type of the order"
+        overflow = wraps_around(frame, self.asked.by.orders[0].type, self.ansi) if ordered else None
+        if overflow:
+            return overflow
         if function.leaf.gap is not None:
             return session_split(function.leaf.gap)
         return None if frame.finite else split_of(function.call, frame, ordered=ordered)
+
+    @cached_property
+    def ansi(self) -> bool:
+        """Whether sums that overflow fail in this session."""
+        return in_force(self.asked.df.sparkSession, "spark.sql.ansi.enabled") == "true"
 
     def _too_long(self, near: Sequence[int], columns: Sequence[Column]) -> bool:
         """Return whether lists of so many rows of these columns are too long to hand from block to block."""
@@ -293,6 +300,9 @@ class WindowDecision:
         else:
             sampled, plan = {}, uniform_plan(self.keys)
         if plan.blocks and isinstance(self.reach, Reach) and self.reach.frame is not None:
+            plan = clear_of_overflow(plan, self.reach.frame)
+            if not plan.blocks:
+                return f"all cuts are so near an end of {self.orders[0].type} that {self.reach.frame} may wrap around"
             plan = spaced(plan, sampled, self.reach.frame)
             if not plan.blocks:
                 return f"the frame {self.reach.frame} reaches over most of a hot partition, so blocks would hold it all"

@@ -111,16 +111,3 @@ def _bound(bound: int | None, side: str) -> str:
     if bound == 0:
         return "current row"
     return f"{abs(bound):,} {'preceding' if bound < 0 else 'following'}"
-
-
-_MOST = {"tinyint": (1 << 7) - 1, "smallint": (1 << 15) - 1, "int": (1 << 31) - 1}
-
-
-def wraps_around(frame: Frame, order_type: str) -> bool:
-    """Return whether a bound of a frame of values has no place in the type of the order, so that Spark's sums overflow.
-
-    >>> wraps_around(Frame("range", None, 200), "tinyint"), wraps_around(Frame("range", None, 200), "int")
-    (True, False)
-    """
-    most = _MOST.get(order_type)
-    return frame.kind == "range" and most is not None and any(abs(b or 0) > most for b in (frame.start, frame.end))

@@ -2,12 +2,14 @@
 
 import numpy as np
 import pytest
+from pyspark.errors import PySparkException
 from pyspark.sql import Window
 from pyspark.sql import functions as F
 
 import skewkit
+from skewkit.errors import ArgumentError
 from skewkit.testing import assert_same_rows
-from tests.helpers import VERSION
+from tests.helpers import VERSION, conf
 from tests.spark.window.cases import NOW, UNB, check, ends_of, plain, sums
 
 
@@ -175,3 +177,45 @@ def test_lists_of_wide_values_are_not_handed_from_block_to_block(spark):
 @pytest.mark.slow
 def test_bounds_may_be_numbers_of_numpy(facts):
     check(facts, ["k"], ["v"], {"three": F.sum("v")}, ("rowsBetween", np.int64(-3), np.int32(0)))
+
+
+def _ends(spark, type_):
+    """Return rows along a type of 8 or 16 bits, from end to end."""
+    unit = 1 if type_ == "tinyint" else 256
+    return spark.range(500, numPartitions=3).selectExpr(
+        "if(id % 10 < 8, 0, id % 5) AS k", f"cast((id % 256 - 128) * {unit} AS {type_}) AS t"
+    )
+
+
+@pytest.mark.parametrize(
+    ("type_", "bounds", "descending", "is_split"),
+    [
+        ("tinyint", (-20, 20), True, True),
+        ("smallint", (-5_120, 5_120), True, True),
+        ("tinyint", (UNB[0], 50), False, True),
+        ("tinyint", (-20, -3), False, False),
+        ("smallint", (-5_120, UNB[1]), True, False),
+        ("tinyint", (UNB[0], 200), False, False),
+    ],
+)
+def test_bounds_that_overflow_wrap_around_as_in_plain_spark(spark, type_, bounds, descending, is_split):
+    """With ANSI mode off; a frame that loses rows there has lost them for the rest of its partition."""
+    order = [F.desc("t") if descending else F.asc("t")]
+    functions = {"n": F.count("*"), "least": F.min("t"), "most": F.max("t")}
+    with conf(spark, "spark.sql.ansi.enabled", "false"):
+        check(_ends(spark, type_), ["k"], order, functions, ("rangeBetween", *bounds), is_split=is_split)
+
+
+def test_bounds_that_overflow_fail_as_in_plain_spark(spark):
+    """With ANSI mode on."""
+    functions, df = {"n": F.count("*")}, _ends(spark, "tinyint")
+    with conf(spark, "spark.sql.ansi.enabled", "true"):
+        check(df.where("t between -100 and 100"), ["k"], ["t"], functions, ("rangeBetween", -20, -3))
+        window = skewkit.skew_window(df, "k", "t", strategy="split", partitions=4)
+        ours = window.rangeBetween(-20, 20).select(**functions)
+        assert "strategy   split" in skewkit.explain(ours)
+        for frame in (ours, plain(df, ["k"], ["t"], functions, ("rangeBetween", -20, 20))):
+            with pytest.raises(PySparkException, match="OVERFLOW"):
+                frame.collect()
+        with pytest.raises(ArgumentError, match="CAST_OVERFLOW"):
+            window.rangeBetween(-20, 200).select(**functions)
