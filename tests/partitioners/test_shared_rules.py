@@ -9,7 +9,7 @@ from skewkit.errors import ArgumentError, ArgumentTypeError
 from skewkit.partitioners.rules.least_loaded import LeastLoaded
 from skewkit.partitioners.rules.lpt import longest_first
 from skewkit.partitioners.rules.optimal_choices import optimal_choices
-from skewkit.partitioners.rules.wrap_around import water_level, wrap_around
+from skewkit.partitioners.rules.wrap_around import common_load, wrap_around
 
 relaxed = settings(deadline=None)
 
@@ -84,10 +84,10 @@ def test_longest_first_is_a_list_schedule_heaviest_first(weights, loads):
     assert target.dtype == np.int32
     assert target.shape == (len(weights),)
     np.testing.assert_array_equal(loads, before)
-    level = loads.copy()
+    held = loads.copy()
     for item in sorted((i for i in range(len(weights)) if weights[i]), key=lambda i: -weights[i]):
-        assert target[item] == int(np.argmin(level))  # argmin takes the lowest index of equals
-        level[target[item]] += weights[item]
+        assert target[item] == int(np.argmin(held))  # argmin takes the lowest index of equals
+        held[target[item]] += weights[item]
     zeros = [int(target[i]) for i in range(len(weights)) if weights[i] == 0]
     counts = np.bincount(zeros, minlength=loads.size)
     assert counts.max() - counts.min() <= 1
@@ -101,10 +101,10 @@ def test_longest_first_spreads_empty_buckets():
 
 @relaxed
 @given(sizes.filter(any), grounds)
-def test_water_level_holds_exactly_the_volume(weights, loads):
+def test_common_load_holds_exactly_the_volume(weights, loads):
     volume = sum(weights)
-    level = water_level(volume, loads)
-    assert np.maximum(0, level - loads).sum() == pytest.approx(volume, rel=1e-9, abs=1e-6)
+    common = common_load(volume, loads)
+    assert np.maximum(0, common - loads).sum() == pytest.approx(volume, rel=1e-9, abs=1e-6)
 
 
 @relaxed
@@ -128,10 +128,10 @@ def test_wrap_around_levels_every_worker_with_few_pieces(weights, loads):
             assert (type(worker), type(part)) == (int, float)
             end[worker] += part
     if any(weights):
-        level = water_level(sum(weights), loads)
-        rounding = 1e-9 * (level + sum(weights))
-        np.testing.assert_allclose(end[loads < level], level, atol=rounding)
-        np.testing.assert_array_equal(end[loads > level + rounding], loads[loads > level + rounding])
+        common = common_load(sum(weights), loads)
+        rounding = 1e-9 * (common + sum(weights))
+        np.testing.assert_allclose(end[loads < common], common, atol=rounding)
+        np.testing.assert_array_equal(end[loads > common + rounding], loads[loads > common + rounding])
 
 
 @relaxed

@@ -49,8 +49,8 @@ def longest_first(
     array([1, 1, 0], dtype=int32)
     """
     items = non_negative("weights", weights)
-    level = non_negative("loads", loads)
-    if level.size == 0:
+    held = non_negative("loads", loads)
+    if held.size == 0:
         raise ArgumentError("loads is empty; expected the load of at least one worker")
     target = np.zeros(items.size, dtype=np.int32)
     order = np.argsort(-items, kind="stable")
@@ -58,12 +58,12 @@ def longest_first(
     placed = np.empty(filled, dtype=np.int32)
     heavy = items[order[:filled]].tolist()
     if capacities is not None:
-        level = level.copy()
+        held = held.copy()
         for position, weight in enumerate(heavy):
-            placed[position] = worker = int(np.argmin((level + weight) / capacities))
-            level[worker] += weight
-        level = level / capacities
-    heap = [(load, worker) for worker, load in enumerate(level.tolist())]
+            placed[position] = worker = int(np.argmin((held + weight) / capacities))
+            held[worker] += weight
+        held = held / capacities
+    heap = [(load, worker) for worker, load in enumerate(held.tolist())]
     heapq.heapify(heap)
     for position, weight in enumerate(heavy if capacities is None else ()):
         load, worker = heap[0]
@@ -71,5 +71,5 @@ def longest_first(
         placed[position] = worker
     target[order[:filled]] = placed
     by_load = np.array([worker for _, worker in sorted(heap)], dtype=np.int32)
-    target[order[filled:]] = by_load[np.arange(items.size - filled) % level.size]
+    target[order[filled:]] = by_load[np.arange(items.size - filled) % held.size]
     return target

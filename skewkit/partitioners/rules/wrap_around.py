@@ -17,15 +17,15 @@ from skewkit.errors import ArgumentError
 _SLIVER = 1e-12  # a cut this close to the border of a key, as a share of all weight, is moved to the border
 
 
-def water_level(volume: float, loads: Floats, capacities: Floats | None = None) -> float:
-    """Return the level L with sum(max(0, L * capacities - loads)) == volume, for a volume of zero or more.
+def common_load(volume: float, loads: Floats, capacities: Floats | None = None) -> float:
+    """Return the load L per capacity with sum(max(0, L * capacities - loads)) == volume, which is zero or more.
 
     Without capacities every worker has 1.
 
     >>> import numpy as np
-    >>> water_level(4.0, np.array([0.0, 1.0, 9.0]))
+    >>> common_load(4.0, np.array([0.0, 1.0, 9.0]))
     2.5
-    >>> water_level(4.0, np.array([0.0, 1.0, 9.0]), np.array([3.0, 1.0, 1.0]))
+    >>> common_load(4.0, np.array([0.0, 1.0, 9.0]), np.array([3.0, 1.0, 1.0]))
     1.25
     """
     if capacities is None:
@@ -38,18 +38,18 @@ def water_level(volume: float, loads: Floats, capacities: Floats | None = None) 
         ground, widths = ground[order], capacities[order]
         width = np.cumsum(widths)
         held = np.cumsum((ground - ground[0]) * widths)
-    level = ground[0] + (volume + held) / width
-    # With the k lowest workers under water the level is level[k-1]; take the first that stays below the next.
-    dry = np.flatnonzero(level[:-1] <= ground[1:])
-    return float(level[dry[0] if dry.size else -1])
+    common = ground[0] + (volume + held) / width
+    # If the k least loaded workers share the volume, they end with common[k-1]; take the first below the next worker.
+    enough = np.flatnonzero(common[:-1] <= ground[1:])
+    return float(common[enough[0] if enough.size else -1])
 
 
 def wrap_around(
     weights: Sequence[float], loads: Floats, capacities: Floats | None = None
 ) -> list[list[tuple[int, float]]]:
-    """Pour the keys one after another into the workers' room below the common level.
+    """Pour the keys one after another into the workers' room below the load that all end with.
 
-    The level L is where sum(max(0, L - loads)) equals the sum of the weights. Workers are filled in the order
+    That load L is where sum(max(0, L - loads)) equals the sum of the weights. Workers are filled in the order
     of their indices, and a key is cut only where a worker is full. With capacities a worker is full at L times
     its capacity.
 
@@ -110,8 +110,8 @@ def _pour(
     """
     ends = np.cumsum(weights)
     total = float(ends[-1])
-    level = water_level(total, ground, capacities)
-    room = np.maximum(0.0, (level if capacities is None else level * capacities) - ground)
+    common = common_load(total, ground, capacities)
+    room = np.maximum(0.0, (common if capacities is None else common * capacities) - ground)
     open_workers = np.flatnonzero(room > _SLIVER * total)
     if open_workers.size == 0:  # so little weight that a share of it rounds to zero
         open_workers, room = np.array([ground.argmin()]), np.full(ground.size, total)

@@ -13,7 +13,7 @@ import numpy as np
 from skewkit.checks import whole_number
 from skewkit.errors import ArgumentError, ProfileError, nearest
 from skewkit.partitioners.capacities import checked_capacities, relative_capacities
-from skewkit.partitioners.rules.wrap_around import water_level
+from skewkit.partitioners.rules.wrap_around import common_load
 from skewkit.plan.placement.alias import SCALE, alias_table
 from skewkit.plan.placement.load import KeyLoad
 from skewkit.plan.placement.lookup import cuckoo_table, slots_of
@@ -185,8 +185,8 @@ def key_plan(
     place = SCHEMES[scheme](load, n, epsilon, *([] if known is None else [relative]))
     spread = [0.0] * n
     if load.spread:
-        level = water_level(load.spread, place.loads, None if known is None else relative)
-        spread = [float(w) for w in np.maximum(0.0, level * relative - place.loads)]
+        common = common_load(load.spread, place.loads, None if known is None else relative)
+        spread = [float(w) for w in np.maximum(0.0, common * relative - place.loads)]
     loads = place.loads + np.asarray(spread)
     order = np.argsort(-loads if known is None else np.zeros(n), kind="stable")
     number = np.empty(n, dtype=int)

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from skewkit.partitioners import PARTITIONERS
 from skewkit.partitioners.rules.lpt import longest_first
 from skewkit.partitioners.rules.optimal_choices import optimal_choices
-from skewkit.partitioners.rules.wrap_around import water_level, wrap_around
+from skewkit.partitioners.rules.wrap_around import common_load, wrap_around
 from skewkit.plan.placement.load import HeavyLoad, KeyLoad
 
 Floats = npt.NDArray[np.float64]
@@ -106,7 +106,7 @@ def w_choices(load: KeyLoad, partitions: int, epsilon: float) -> Placement:
     place = _start(load, partitions)
     _tail(load, place)
     weights = [load.heavy[i].weight for i in _cut(load)]
-    room = np.maximum(0.0, water_level(sum(weights), place.loads) - place.loads)
+    room = np.maximum(0.0, common_load(sum(weights), place.loads) - place.loads)
     shares = room / room.sum() if room.sum() else np.full(partitions, 1 / partitions)
     for i, weight in zip(_cut(load), weights, strict=True):
         place.put(i, [(p, float(weight * s)) for p, s in enumerate(shares) if s > 0])
@@ -126,7 +126,7 @@ def d_choices(load: KeyLoad, partitions: int, epsilon: float) -> Placement:
         h = load.heavy[i]
         candidates = np.unique([_candidate(h.hash, c, partitions) for c in range(d)])
         ground = place.loads[candidates]
-        poured = np.maximum(0.0, water_level(h.weight, ground) - ground)
+        poured = np.maximum(0.0, common_load(h.weight, ground) - ground)
         place.put(i, [(int(p), float(w)) for p, w in zip(candidates, poured, strict=True) if w > 0])
     _tail(load, place)
     place.choices = d
