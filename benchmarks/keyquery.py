@@ -16,7 +16,7 @@ FRAMES = ((5_000_000, 8), (20_000_000, 32), (80_000_000, 128))
 
 
 def main(rows: int = 80_000_000, runs: int = 3) -> None:
-    """Print the seconds of the query, the median of the runs after one to warm up, and the bytes of the frame."""
+    """Print rows and files of each frame, and the seconds of the query: the median of the runs after one to warm up."""
     with tempfile.TemporaryDirectory() as scratch:
         spark = local_session(confs={"spark.sql.shuffle.partitions": "32", "spark.driver.memory": "4g"})
         try:
