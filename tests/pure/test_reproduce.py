@@ -281,3 +281,10 @@ def test_the_stored_pages_say_where_schemes_depart_from_the_text():
         stored = (Path(__file__).parents[2] / "docs" / "papers" / f"{paper.name}.md").read_text(encoding="utf-8")
         assert paper.departures
         assert all(line in stored.splitlines() for line in departures(paper)), paper.name
+
+
+def test_the_page_of_wrap_holds_what_the_benchmark_printed():
+    root = Path(__file__).parents[2]
+    printed = (root / "skewkit" / "reproduce" / "wrap_streams.md").read_text(encoding="utf-8").strip()
+    assert printed.count("\n| ---") == 4
+    assert printed in (root / "docs" / "papers" / "wrap.md").read_text(encoding="utf-8")
