@@ -41,8 +41,9 @@ def write(
     * A partition value with more than 1.25 targets is cut into equal files, each by a task of its own.
     * Smaller values are one file each, packed into tasks by LPT (Graham 1969); a task has one writer open at a time.
     * Without partition columns the files are even, and as many as are needed.
-    * One query over the frame counts rows per partition value and samples rows to see their bytes in Parquet. With a
-      profile there is none; bytes per row are then those of the table's last write.
+    * One query over the frame counts rows per partition value and samples rows to see their bytes in Parquet. A second
+      one takes rows of the values that are cut, unless one value has half of all rows. With a profile there is none;
+      bytes per row are then those of the table's last write.
     * Delta's optimized write is off for this write, so the rows are shuffled once.
 
     Args:
@@ -58,7 +59,7 @@ def write(
 
     Raises:
         ColumnNotFoundError: a partition column is not in the frame.
-        ArgumentError: a mode, a size or an option that makes no sense, or the table is none of Delta Lake.
+        ArgumentError: a mode, a size or an option that makes no sense, or the table is none of Delta Lake, or a view.
         ProfileError: the profile is of other columns.
         UnsupportedError: the frame is a stream.
         AnalysisException: Delta's own errors stay Delta's; a write that fails leaves no new version.

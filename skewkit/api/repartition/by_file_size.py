@@ -50,7 +50,8 @@ def repartition_by_file_size(
     * A partition value of more than 1.25 targets is cut into equal files, each by a task of its own.
     * Smaller ones are one file each, packed into tasks by LPT (`skewkit.partitioners.rules.lpt`).
     * Sizes are those of Parquet files, found by encoding a sample; files are within a factor of 2 of the target.
-    * One query counts rows and lengths per partition value, none where there is a profile.
+    * One query counts rows and lengths per partition value, a second one samples the values that are cut unless one
+      has half of all rows; there is none with a profile.
 
     Args:
         df: the frame, classic or Connect.
@@ -121,7 +122,7 @@ def file_plan(
     row_size: float | None = None,
     notes: tuple[str, ...] = (),
 ) -> FilePlan:
-    """Plan the files of a frame by one query, or by a profile and none.
+    """Plan the files of a frame by one query or two, or by a profile and none.
 
     `row_size` are the bytes of a row in the last files of the same table, for plans by a profile.
     """
