@@ -12,7 +12,13 @@ from skewkit.api.arguments import stale_note
 from skewkit.options import Settings
 from skewkit.plan.choice import Choice, Weighed, cold_reason, hot_reason, small_reason
 from skewkit.plan.costs import QUERY, Terms
-from skewkit.plan.group.group_prices import AGGREGATED, GroupWork, native_group_stages, parted_group_stages
+from skewkit.plan.group.group_prices import (
+    AGGREGATED,
+    GroupWork,
+    distinct_of_a_task,
+    native_group_stages,
+    parted_group_stages,
+)
 from skewkit.plan.placement.key_plan import KeyPlan, key_plan
 from skewkit.plan.placement.load import group_load
 from skewkit.plan.profile.key_profile import KeyProfile
@@ -27,7 +33,7 @@ from skewkit.spark.window.ordering import OrderBy
 
 _REUSE = "spark.sql.exchange.reuse"
 _FEW_DISTINCT = 0.05
-"""Distinct values per row below which a set is no larger than Spark's own partial sets: one row in twenty is new."""
+"""Distinct values per row of a task below which Spark's own partial sets are small: one row in twenty is new."""
 AQE_NOTE = "adaptive execution never splits a group-by, so it would not help"
 
 
@@ -141,15 +147,15 @@ class Grouping:
             return self.choice(scheme, "asked for; " + hot_reason(plan, named=known.named), known, plan)
         weighed = self._weighed(plan, known)
         cold = cold_reason(plan, weighed)
-        if cold is None and found.distinct is not None and found.distinct < _FEW_DISTINCT:
-            cold = (
-                f"the values repeat ({found.distinct:.2%} of the rows have a new one), so Spark's own partial sets "
-                "are small"
-            )
+        largest = max((h.weight for h in plan.heavy), default=0.0)
+        if cold is None and found.distinct is not None:
+            new = distinct_of_a_task(largest, largest * found.distinct, found.tasks)
+            if new < _FEW_DISTINCT:
+                said = f"the values repeat ({new:.2%} of a task's rows have a new one)"
+                cold = f"{said}, so Spark's own partial sets are small"
         if cold is None and found.distinct is not None and found.distinct > most_distinct:
             repeat = f"{min(1.0, found.distinct):.0%} of the rows have a new one"
             cold = f"the values hardly repeat ({repeat}), so the parts would be nearly as large as the groups"
-        largest = max((h.weight for h in plan.heavy), default=0.0)
         if cold is not None and known.weight is None and largest > most_rows:
             reason = f"a group of {largest:,.0f} rows would be held in one Python worker; parts have {most_rows:,}"
             return self.choice(scheme, reason, known, plan)

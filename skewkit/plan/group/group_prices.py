@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from skewkit.plan.costs import ARROW, CALLED, COLLECTED, FETCHED, PLANNED, PYTHON, ROUTED, STAGE, WRITTEN, Stage, Step
@@ -43,3 +44,18 @@ def parted_group_stages(work: GroupWork, plan: KeyPlan, rows: float, width: floa
     moved = Stage(ROUTED.of(rows) + WRITTEN.of(rows, width), fixed=PLANNED)
     parts = Stage(total, total * share, STAGE + work.fixed, rows * width * share)
     return [moved, parts, Stage(0.0, fixed=STAGE + work.fixed)]
+
+
+def distinct_of_a_task(rows: float, distinct: float, tasks: float) -> float:
+    """Return how many of a group's rows in one task have a value of their own there: what a partial state keeps.
+
+    `distinct` values fall at random into `rows` rows, which are spread over `tasks` tasks. A value is in r rows of one
+    task with probability 1 - exp(-r / distinct).
+
+    >>> round(distinct_of_a_task(1e6, 4e4, 1), 2), round(distinct_of_a_task(1e6, 4e4, 32), 2)
+    (0.04, 0.69)
+    """
+    each = rows / tasks
+    if each <= 0 or distinct <= 0:
+        return 0.0
+    return distinct / each * -math.expm1(-each / distinct)

@@ -85,6 +85,7 @@ class Answer:
       none were asked for. `most_distinct`: which of them these are.
     * `order_values`: order values of the sample by key; None where none were asked for.
     * `widest`: the share of the rows that the task has that reads most; None of a frame without rows.
+    * `tasks`: how many tasks have rows of the frame, as far as the sample tells.
     * `notes`: how the sample was taken, where that is worth a word.
     """
 
@@ -94,6 +95,7 @@ class Answer:
     most_distinct: int = 0
     order_values: OrderValues | None = None
     widest: float | None = None
+    tasks: float = 1.0
     notes: tuple[str, ...] = ()
 
     @property
@@ -233,6 +235,7 @@ class _Asked:
             most,
             self._order_values(columns, hashes, mine[rows]),
             self._widest(taken),
+            max(1.0, taken.task_rows.size / self.files.part),
             self._notes(),
         )
 

@@ -346,6 +346,13 @@ def test_sets_of_few_values_stay_native(facts):
     assert "strategy   wrap" in skewkit.explain(skewkit.skew_groupby(facts, "k").agg(F.collect_set("v").alias("set")))
 
 
+def test_values_that_repeat_in_the_frame_but_not_in_a_task(spark):
+    key, value = "if(id % 10 < 6, 0, id) AS k", "pmod(xxhash64(id), 4000) AS v"
+    for tasks, said in ((16, "strategy   wrap"), (1, "partial sets are small")):
+        df = spark.range(0, 100_000, 1, tasks).selectExpr(key, value)
+        assert said in skewkit.explain(skewkit.skew_groupby(df, "k").agg(F.collect_set("v").alias("set")))
+
+
 def test_without_group_columns(spark, facts):
     from tests.helpers import conf
 
