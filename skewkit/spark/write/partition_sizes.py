@@ -66,12 +66,12 @@ def partition_sizes(df: DataFrame, keys: Keys | None) -> PartitionSizes:
         F.when(_is_sampled(at, columns.run_bits), row).alias(names("row")),
         *(length.cast("bigint").alias(n) for length, n in zip(lengths, length_names, strict=True)),
     )
-    groups = placed.groupBy(*own, names("row")).agg(
-        F.count(F.lit(1)).alias(names("rows")), *(F.sum(n).alias(n) for n in length_names)
-    )
     hashed = F.xxhash64(*own) if own else F.lit(0).cast("bigint")
-    found = groups.select(hashed, _shown(own), names("row"), names("rows"), *length_names)
-    found = found.toDF("hash", "value", "row", "rows", *(f"l{i}" for i in range(len(varying))))
+    shown = ["hash", "value", "row", "rows", *(f"l{i}" for i in range(len(varying)))]
+    # Aggregates too, as a session may leave the columns of groups out (spark.sql.retainGroupColumns=false).
+    made = [hashed, _shown(own), F.col(names("row")), F.count(F.lit(1)), *map(F.sum, length_names)]
+    found = placed.groupBy(*own, names("row")).agg(*(c.alias(n) for c, n in zip(made, shown, strict=True)))
+    found = found.select(*shown)
     with described(df.sparkSession, "skewkit write: rows per partition value, and a sample"):
         table = as_arrow(found)
     return _found(table, len(varying), varying, columns.unsampled)
