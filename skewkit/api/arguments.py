@@ -100,12 +100,21 @@ def coalesced_partitions(partitions: int, all_facts: Sequence[PlanFacts]) -> int
     return min(partitions, max(_FEW, sum(size or 0 for size in sizes) // _LEAST_BYTES))
 
 
+_OWNERS = {
+    **dict.fromkeys(SCHEMES, "skew_groupby"),
+    **dict.fromkeys(("broadcast_side", "broadcast_head", "salt"), "skew_join"),
+    "split": "skew_window",
+}
+"""Which operator a strategy's name belongs to."""
+
+
 def check_strategy(strategy: str, valid: Iterable[str]) -> str:
     """Return the strategy if it is one of `valid`."""
     if strategy in (names := list(valid)):
         return strategy
     word = str(strategy).lower()
-    belongs = f"; {strategy!r} is a strategy of skew_groupby" if word in SCHEMES and word not in names else ""
+    owner = None if word in names else _OWNERS.get(word)
+    belongs = f"; {strategy!r} is a strategy of {owner}" if owner else ""
     raise ArgumentError(f"unknown strategy {strategy!r}: {nearest(str(strategy), names)}{belongs}")
 
 

@@ -59,6 +59,11 @@ CASES = {
         ArgumentError,
         "'wrap' is a strategy of skew_groupby",
     ),
+    "a strategy of joins": (
+        lambda df: skewkit.skew_groupby(df, "k", strategy="salt"),
+        ArgumentError,
+        "'salt' is a strategy of skew_join",
+    ),
     "register of no session": (lambda df: skewkit.register("x"), ArgumentTypeError, "takes a SparkSession, not str"),
     "no frame": (lambda df: skewkit.skew_groupby("k", "k"), ArgumentTypeError, "DataFrame as its first argument"),
     "map key": (lambda df: skewkit.skew_join(df, df, "m"), KeyTypeError, "map"),
