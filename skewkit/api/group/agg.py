@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
 from typing import Any
 
 from pyspark.errors import AnalysisException
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
+from pyspark.sql.types import DataType
 
 from skewkit.api.arguments import analysed, first_line
 from skewkit.api.group.grouping import Grouping, noted
 from skewkit.errors import ArgumentError, ArgumentTypeError
+from skewkit.plan.group.value_cuts import value_cuts
 from skewkit.spark.explained.plan_facts import made_of
-from skewkit.spark.expressions.aggregate_calls import Reading, read_aggregates
+from skewkit.spark.expressions.aggregate_calls import AggregateCall, Reading, read_aggregates
 from skewkit.spark.expressions.udf_columns import AGGREGATING
 from skewkit.spark.group.aggregate_plan import AggregatePlan, inputs_of
 from skewkit.spark.group.aggregates import aggregate
@@ -28,6 +31,7 @@ Merges = Mapping[Any, Callable[..., Any]]
 _MOST_DISTINCT = 0.5
 """Distinct values per sampled row from which on counting each value first makes nothing smaller."""
 _ALL_KEYS = "spark.sql.requireAllClusterKeysForDistribution"
+_OLD_DISC = "spark.sql.legacy.percentileDiscCalculation"
 _MOST_APART = 8
 """Readings of the hot rows, each to cut them by other values, before `auto` leaves that."""
 _DICT_NAMES = {"average": "avg", "mean": "avg", "size": "count", "std": "stddev"}
@@ -74,12 +78,20 @@ def grouped_aggregates(group: Grouping, exprs: Sequence[Any], merges: Merges | N
     if plan.most_rows is not None and is_on(group.df.sparkSession, _ALL_KEYS):
         why = f"{_ALL_KEYS} is on, which shuffles pieces of groups, and a task that runs again would cut others"
         return remember(native, group.native(why))
-    found = group.asked(values=tuple(plan.values))
-    most_distinct = _MOST_DISTINCT / max(1, plan.listed) if plan.lists_values else float("inf")
-    choice = group.decide(found, most_rows=plan.most_rows or float("inf"), most_distinct=most_distinct)
+    order = plan.ordered_values
+    found = group.asked(values=tuple(plan.values), order=order)
+    most_distinct = _MOST_DISTINCT / max(1, plan.listed)
+    all_ranged = found.order_values is not None and len(plan.rangeable) == plan.listed
+    most = most_distinct if plan.lists_values and not all_ranged else float("inf")
+    choice = group.decide(found, most_rows=plan.most_rows or float("inf"), most_distinct=most)
     if choice.strategy == "native" or choice.plan is None:
         return remember(native, choice)
     plan = replace(plan, salt=found.most_distinct)
+    if order is not None and found.distinct is not None and found.distinct > most_distinct:
+        hashes = [heavy.hash for heavy in choice.plan.heavy]
+        cuts = [value_cuts(choice.plan, each, found.cuts(hashes, only=i)) for i, each in enumerate(order.orders)]
+        cut = {reads: each for reads, each in zip(plan.rangeable, cuts, strict=True) if each.blocks}
+        plan = replace(plan, ranges=cut)
     row_hash = plan.values[plan.salt] if plan.salted_by else group.salt(plan.inputs.columns)
     try:
         frame = aggregate(group.df, group.keys, choice.plan, plan, row_hash, native.schema)
@@ -149,14 +161,28 @@ def read_plan(
         inputs = inputs_of(df, calls)
     except AnalysisException as error:
         return f"Spark does not take what the aggregates read by itself: {first_line(error)}"
+    if any(call.name == "percentile_disc" for call in calls) and is_on(df.sparkSession, _OLD_DISC):
+        return f"{_OLD_DISC} is on"
     udfs = [call.udf for call in calls if call.udf is not None]
     if not udfs:
-        splits = [split_of(call, inputs.types_of(names)) for call, names in zip(calls, inputs.names, strict=True)]
+        pairs = zip(calls, inputs.names, _fixed_types(df, calls), strict=True)
+        splits = [split_of(call, inputs.types_of(names), fixed) for call, names, fixed in pairs]
         return AggregatePlan(tuple(readings), inputs, tuple(splits))
     if len(udfs) < len(calls):
         return "Spark computes Python aggregates and its own in no common call"
     merged = tuple(split_of_udf(call, merges[call.udf]) for call in calls)
     return AggregatePlan(tuple(readings), inputs, merged, most_rows)
+
+
+def _fixed_types(df: DataFrame, calls: Sequence[AggregateCall]) -> list[list[DataType]]:
+    """Return the types of what percentiles are given besides what they read; of other calls none."""
+    given = [
+        [a for a, fixed in zip(call.arguments, call.fixed, strict=True) if fixed] if SPLITS[call.name].each else []
+        for call in calls
+    ]
+    named = [column.alias(f"fixed{i}") for i, column in enumerate(chain(*given))]
+    types = iter([field.dataType for field in df.select(*named).schema.fields] if named else [])
+    return [[next(types) for _ in each] for each in given]
 
 
 def _in_order(group: Grouping, names: dict[str, str], native: DataFrame) -> list[Column]:

@@ -172,13 +172,21 @@ def called(udf: Udf, keywords: Sequence[str]) -> Udf:
     return call
 
 
+_INVERSE = ("percentile_cont", "percentile_disc")
+"""Functions whose first argument is what they are ordered by."""
+
+
 def _sql_call(call: SqlCall) -> AggregateCall:
+    arguments, fixed = tuple(map(F.expr, call.arguments)), call.fixed
+    order = tuple(F.expr(text) for text, _ in call.order)
+    if call.name in _INVERSE and [how.lower() for _, how in call.order] in ([""], ["asc"]):
+        arguments, fixed, order = (*order, *arguments), (False, *fixed), ()
     return AggregateCall(
         call.name,
-        tuple(map(F.expr, call.arguments)),
-        call.fixed,
+        arguments,
+        fixed,
         call.distinct,
         lambda names: F.expr(call.over(names)),
-        tuple(F.expr(text) for text, _ in call.order),
+        order,
         None if call.filter is None else F.expr(call.filter),
     )

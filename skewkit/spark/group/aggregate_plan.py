@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import DataType
 
+from skewkit.plan.window.window_plan import Order, WindowPlan
 from skewkit.spark.expressions.aggregate_calls import AggregateCall, Reading
 from skewkit.spark.expressions.keys import has_fixed_hash
 from skewkit.spark.expressions.nodes import node_of
 from skewkit.spark.group.split_table import COMBINED, IN_ONE_TASK, WHOLE, Split
+from skewkit.spark.window.ordering import OrderBy
 
 PREFIX = "skew_"
 """Begins the names of helper columns, so that keys keep theirs."""
@@ -54,6 +56,11 @@ class PlannedAggregate:
     def finish(self) -> Column:
         """The result, from the merged partials."""
         return self.split.finish(*map(F.col, self.states), *self._fixed).alias(self.result)
+
+    @property
+    def shares(self) -> Column:
+        """The shares of the rows before what a percentile asks for, an array of doubles."""
+        return self.split.shares(*self._fixed) if self.split.shares is not None else F.array().cast("array<double>")
 
     @property
     def _fixed(self) -> list[Column]:
@@ -132,6 +139,8 @@ class AggregatePlan:
     """How many rows a Python aggregate may be given of a hot key at once; None where there is none."""
     salt: int = 0
     """Which of the `sets` salts the rows: the one of most values, as far as it is known."""
+    ranges: Mapping[tuple[str, ...], WindowPlan] = field(default_factory=dict)
+    """Where the values of hot keys are cut into ranges for percentiles, by what these read."""
 
     @property
     def calls(self) -> list[AggregateCall]:
@@ -147,6 +156,22 @@ class AggregatePlan:
     def lists_values(self) -> bool:
         """Whether all that pays hands every distinct value to its merge, as percentiles do."""
         return all(split.each for split in self.splits if split.pays)
+
+    @property
+    def rangeable(self) -> list[tuple[str, ...]]:
+        """What percentiles read whose values can be cut into ranges; the first column is the value."""
+        found: dict[tuple[str, ...], bool] = {}
+        for split, reads in self._by_value:
+            if split.each:
+                found[reads] = found.get(reads, True) and split.shares is not None
+        return [reads for reads, able in found.items() if able]
+
+    @property
+    def ordered_values(self) -> OrderBy | None:
+        """What is `rangeable`, as columns of which a sample is asked; None where nothing is."""
+        at = [_index(reads[0]) for reads in self.rangeable]
+        orders = [Order(input_name(i), self.inputs.types[i].simpleString()) for i in at]
+        return OrderBy(tuple(self.inputs.columns[i] for i in at), tuple(orders)) if at else None
 
     @property
     def sets(self) -> list[tuple[str, ...]]:
@@ -209,8 +234,9 @@ class AggregatePlan:
     @property
     def how(self) -> str:
         """What is computed in parts of the hot keys, and by what they are cut; and what as plain Spark does it."""
-        names = self._names(_cut_by)
+        names = self._names(lambda split: "ranges" if split.shares and self.ranges else _cut_by(split))
         texts = {
+            "ranges": "{} of the hot keys from counts by ranges of the values, and the values of the ranges asked for",
             "values": "{} in parts of the hot keys, cut by the hash of the values",
             "rows": "{} in the same parts"
             if self.salted_by

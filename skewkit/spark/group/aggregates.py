@@ -13,7 +13,7 @@ from functools import reduce
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.types import DoubleType, FloatType, StructType
+from pyspark.sql.types import StructType
 
 from skewkit.plan.placement.key_plan import KeyPlan
 from skewkit.spark.expressions.keys import Keys
@@ -24,14 +24,13 @@ from skewkit.spark.group.aggregate_plan import PREFIX, AggregatePlan, PlannedAgg
 from skewkit.spark.group.grouped_exchange import Placed, placed
 from skewkit.spark.group.merged_udfs import of_the_group
 from skewkit.spark.group.null_flags import changed_by_nulls, with_null_flags
+from skewkit.spark.group.value_parts import by_range, by_value
 from skewkit.spark.session.references import resolved_as
 from skewkit.spark.session.view_guard import guarded
 from skewkit.spark.window.blocks import kept_whole
 
 _PLAIN = re.compile(r"[A-Za-z_]\w*")
-_SALT, _WHOLE, _PLACE, _VALUE, _MINUS, _COUNT = (
-    f"{PREFIX}{name}" for name in ("salt", "whole", "place", "value", "minus", "n")
-)
+_SALT, _WHOLE = f"{PREFIX}salt", f"{PREFIX}whole"
 _ROW_BITS = (1 << 33) - 1
 """`monotonically_increasing_id` counts the rows of a partition in its lower 33 bits."""
 
@@ -123,7 +122,8 @@ def _hot(
             hot, by = hot.select("*", _piece(at, asked.most_rows)), [*by, at.names("piece")]
         frames.append(without(hot.groupBy(*by, *keys).agg(*made), *by))
     for group in apart.values():
-        frames.append(_by_value(at, plan, keys, group, salted_by))
+        ranges = asked.ranges.get(group[0].reads) if group[0].split.each else None
+        frames.append(by_range(at, ranges, keys, group) if ranges else by_value(at, plan, keys, group, salted_by))
     whole = [part for part in parts if not part.split.partials]
     if whole:
         row = F.struct(*(part.result for part in whole)).alias(_WHOLE)
@@ -157,36 +157,6 @@ def _piece(at: Placed, most_rows: int) -> Column:
     """
     number = F.monotonically_increasing_id().bitwiseAND(F.lit(_ROW_BITS))
     return F.floor(number / most_rows).alias(at.names("piece"))
-
-
-def _by_value(
-    at: Placed, plan: KeyPlan, keys: Sequence[str], group: Sequence[PlannedAggregate], salted_by: tuple[str, ...]
-) -> DataFrame:
-    """Return the partials of calls that read the same values, on sub-groups in which equal values meet."""
-    first, hot = group[0], at.hot()
-    place = F.col(at.names("partition"))
-    if first.reads != salted_by:
-        place = F.pmod(F.xxhash64(*first.reads), F.lit(plan.partitions))
-    hot = hot.select(place.alias(_PLACE), *keys, *first.reads)
-    if not first.split.counted:
-        made = [column for part in group for column in part.partials(*part.call.given(part.reads))]
-        return without(hot.groupBy(_PLACE, *keys).agg(*made), _PLACE)
-    given = first.call.given(first.reads)
-    pairs = _counted(hot.select(_PLACE, *keys, given[0].alias(_VALUE)), [_PLACE, *keys])
-    made = [column for part in group for column in part.partials(F.col(_VALUE), F.col(_COUNT))]
-    if first.split.each:
-        return pairs.select(*keys, *made)
-    return without(pairs.groupBy(_PLACE, *keys).agg(*made), _PLACE)
-
-
-def _counted(df: DataFrame, by: Sequence[str]) -> DataFrame:
-    """Return how often each `value` is there; -0.0 stays apart, which a group-by takes for 0.0."""
-    value = F.col(_VALUE)
-    if df.schema[_VALUE].dataType not in (FloatType(), DoubleType()):
-        return df.groupBy(*by, _VALUE).agg(F.count(_VALUE).alias(_COUNT))
-    minus = F.when(value == 0, F.startswith(value.cast("string"), F.lit("-"))).alias(_MINUS)
-    pairs = df.groupBy(*by, _VALUE, minus).agg(F.count(_VALUE).alias(_COUNT))
-    return pairs.select(*by, F.when(F.col(_MINUS), -F.abs(value)).otherwise(value).alias(_VALUE), _COUNT)
 
 
 def as_schema(df: DataFrame, schema: StructType) -> DataFrame:

@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 
 from pyspark.sql import Column
 from pyspark.sql import functions as F
-from pyspark.sql.types import DataType
+from pyspark.sql.types import ArrayType, DataType
 
 from skewkit.spark.expressions.aggregate_calls import AggregateCall
 from skewkit.spark.expressions.columns import read_literal
@@ -35,6 +35,7 @@ class Split:
     `by_value`: right only if equal values meet in one sub-group, so the salt must be the hash of the inputs.
     `counted`: the partial is over (value, its number of rows), after equal values were counted.
     `each`: every such pair is a partial by itself, and the merge gets those arguments, too.
+    `shares`: which shares of the rows stand before what is asked for; so the rows of few ranges of values are enough.
     `why`: what Spark does by itself where a split does not pay, or where there is none.
     """
 
@@ -45,6 +46,7 @@ class Split:
     by_value: bool = False
     counted: bool = False
     each: bool = False
+    shares: Callable[..., Column] | None = None
     why: str = ""
 
 
@@ -124,6 +126,28 @@ def _weighted(pair: Column, share: Column, frequency: Column | None = None) -> C
     return F.call_function("percentile", pair["x"], share, rows)
 
 
+def _discrete(pairs: Column, share: Column) -> Column:
+    """Return the first value, as a double, up to which so large a share of the rows lies; null of no row."""
+    known = F.array_sort(F.filter(pairs, lambda pair: pair["n"] > 0))
+    rows = F.aggregate(known, F.lit(0).cast("bigint"), lambda total, pair: total + pair["n"]).cast("double")
+    state = F.struct(
+        F.lit(0).cast("bigint").alias("upto"),
+        F.greatest(F.ceil(rows * share.cast("double")), F.lit(1)).alias("rank"),
+        F.get(known, F.lit(0))["x"].alias("x"),
+    )
+
+    def passed(at: Column, pair: Column) -> Column:
+        upto = (at["upto"] + pair["n"]).alias("upto")
+        return F.when(at["upto"] >= at["rank"], at).otherwise(F.struct(upto, at["rank"], pair["x"].alias("x")))
+
+    return F.aggregate(known, state, passed, lambda at: at["x"].cast("double"))
+
+
+def _all_discrete(pairs: Column, shares: Column) -> Column:
+    found = F.transform(shares, lambda share: _discrete(pairs, share))
+    return F.when(F.size(F.filter(pairs, lambda pair: pair["n"] > 0)) > 0, found)
+
+
 _MEAN = Split((_as_double, F.count), (F.sum, F.sum), _mean)
 _LOW = (1 << 32) - 1
 # In two halves, so that no part overflows where the whole does not.
@@ -131,6 +155,7 @@ _LONG_SUM = Split((_high, _low), (F.sum, F.sum), _of_halves)
 _LIST = Split((lambda x, *_: F.collect_list(x),), (_joined,), lambda lists, *_: lists, why=IN_ONE_TASK)
 _LISTAGG = replace(_LIST, finish=_text)
 _PERCENTILE = Split((_pair,), (_weighted,), pays=True, by_value=True, counted=True, each=True)
+_PERCENTILE_DISC = replace(_PERCENTILE, merges=(lambda pair, *_: F.collect_list(pair),), finish=_discrete)
 
 SPLITS: dict[str, Split] = {
     "count": Split((_count,), (F.sum,), _zero),
@@ -166,8 +191,8 @@ SPLITS: dict[str, Split] = {
     ),
     "median": replace(_PERCENTILE, merges=(lambda pair, *_: _weighted(pair, F.lit(0.5)),)),
     "percentile": _PERCENTILE,
-    "percentile_cont": WHOLE,
-    "percentile_disc": WHOLE,
+    "percentile_cont": _PERCENTILE,
+    "percentile_disc": _PERCENTILE_DISC,
     # Sums of decimals and moments: Spark's own partials keep their precision and overflow.
     "try_sum": COMBINED,
     "try_avg": COMBINED,
@@ -249,8 +274,11 @@ def _is_number(type_: str) -> bool:
     return type_ in _PLAIN_NUMBERS or type_.startswith("decimal")
 
 
-def split_of(call: AggregateCall, types: list[DataType]) -> Split:
-    """Return the row of the table for a call whose inputs have these types; one without partials where it must be."""
+def split_of(call: AggregateCall, types: list[DataType], fixed: Sequence[DataType] = ()) -> Split:
+    """Return the row of the table for a call whose inputs have these types; one without partials where it must be.
+
+    `fixed` are the types of the arguments that read no column, which percentiles ask for.
+    """
     split = SPLITS[call.name]
     if call.distinct and call.name not in _ANY_OR_ALL:
         return DISTINCT
@@ -273,9 +301,29 @@ def split_of(call: AggregateCall, types: list[DataType]) -> Split:
         return WHOLE
     if split.by_value and ("collate" in str(names) or not all(map(has_fixed_hash, types))):
         return WHOLE
+    if split.each:
+        return _percentile(call, split, names, fixed)
     if call.name == "mode" and any(part in str(names) for part in ("float", "double", "interval", "binary")):
         return WHOLE
     return split
+
+
+def _percentile(call: AggregateCall, split: Split, types: Sequence[str], fixed: Sequence[DataType]) -> Split:
+    """Return the split of a percentile, with its shares if values of its type can be cut into ranges."""
+    listed = bool(fixed) and isinstance(fixed[0], ArrayType)
+    if call.name == "percentile_disc":
+        if not _is_number(types[0]):
+            return WHOLE
+        split = replace(split, finish=_all_discrete if listed else _discrete)
+    if not _is_number(types[0]) or not all(map(_is_one, call.arguments[2:])):
+        return split
+    if call.name == "median":
+        return replace(split, shares=lambda: F.array(F.lit(0.5)))
+    return replace(split, shares=lambda share, *_: (share if listed else F.array(share)).cast("array<double>"))
+
+
+def _is_one(frequency: Column) -> bool:
+    return read_literal(frequency) == (1,) or node_of(frequency).name.strip() == "1"
 
 
 def _adds_plain_numbers(call: AggregateCall, types: Sequence[str]) -> bool:
@@ -288,6 +336,15 @@ def _adds_plain_numbers(call: AggregateCall, types: Sequence[str]) -> bool:
     return node.kind == "sql" and node.name.strip().isdigit() and int(node.name) < 1 << 63
 
 
-_MOST_ARGUMENTS = {"count": 1 << 16, "regr_count": 2, "listagg": 2, "string_agg": 2, "mode": 2, "percentile": 3}
-_FIXED = ("listagg", "string_agg", "mode", "percentile")
+_MOST_ARGUMENTS = {
+    "count": 1 << 16,
+    "regr_count": 2,
+    "listagg": 2,
+    "string_agg": 2,
+    "mode": 2,
+    "percentile": 3,
+    "percentile_cont": 2,
+    "percentile_disc": 2,
+}
+_FIXED = ("listagg", "string_agg", "mode", "percentile", "percentile_cont", "percentile_disc")
 """Functions whose arguments after the first belong to the merge, so they must not read a column."""

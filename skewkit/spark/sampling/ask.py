@@ -103,11 +103,15 @@ class Answer:
         """Whether all heavy keys have their values."""
         return all(None not in heavy.key for heavy in self.profile.heavy)
 
-    def cuts(self, hashes: Sequence[int]) -> dict[int, list[Cut]]:
-        """Return the order values of keys by their place among these hashes, sorted, as `window_plan` takes them."""
+    def cuts(self, hashes: Sequence[int], only: int | None = None) -> dict[int, list[Cut]]:
+        """Return the order values of keys by their place among these hashes, sorted, as `window_plan` takes them.
+
+        They are rows of all order columns, or the values of the `only` one of this number.
+        """
         if self.order_values is None:
             return {}
-        found = self.order_values.of(hashes)
+        values = self.order_values if only is None else self.order_values.only(only)
+        found = values.of(hashes)
         return {i: found[each] for i, each in enumerate(hashes) if each in found}
 
 

@@ -31,6 +31,10 @@ class OrderValues:
     orders: Sequence[Order]
     cut: Callable[[Sequence[str | None]], Cut]
 
+    def only(self, column: int) -> OrderValues:
+        """Return the values of one order column by itself."""
+        return OrderValues(self.hashes, [self.columns[column]], [self.orders[column]], tuple)
+
     def of(self, hashes: Iterable[int]) -> dict[int, list[Cut]]:
         """Return the values of the keys of these hashes, in the order, by the key's hash; no key without a row.
 

@@ -104,7 +104,7 @@ def placed(
         other = [(F.col(names("heavy")) == i) & ~same for i, same in exact.items()]
         heavy = F.when(reduce(or_, other), -1).otherwise(F.col(names("heavy")))
         found = found.withColumn(names("heavy"), heavy)
-    found = _with_block(found, columns, plan, names, "block")
+    found = with_block(found, columns, plan, names, "block")
     heavy, block = F.col(names("heavy")), F.col(names("block"))
     helpers = [names("hash"), names("heavy")]
     if shifts is not None:
@@ -117,6 +117,24 @@ def placed(
     routed = found.select("*", F.coalesce(at, F.lit(0)).alias(names("partition"))).drop(*helpers)
     exchanged = place(routed, plan.keys.partitions, F.col(names("partition")))
     return Blocks(kept_whole(exchanged), keys, by, names, plan, shifts is not None, exact is not None)
+
+
+def with_block(df: DataFrame, columns: Sequence[Column], plan: WindowPlan, names: Names, role: str) -> DataFrame:
+    """Return the frame with the number of the row's block under `role`, -1 where its key is not cut."""
+    heavy = F.col(names("heavy"))
+    cuts = [[cut_value(c, o.type) for c, o in zip(b.cut or (), plan.orders, strict=False)] for b in plan.blocks]
+    if len(cuts) * (1 if plan.depth == 1 else 5 * plan.depth) > _MOST_IN_TREES:
+        return _searched(df, columns, plan, cuts, names, role)
+    block: Column | None = None
+    for i, (first, last) in plan.spans.items():
+        if plan.depth == 1:
+            at_null = first if plan.orders[0].nulls_first else last
+            last -= plan.blocks[last].cut == (None,)
+            tree = F.when(columns[0].isNull(), at_null).otherwise(_tree(columns, plan.orders, cuts, first, last))
+        else:
+            tree = _tree(columns, plan.orders, cuts, first, last)
+        block = F.when(heavy == i, tree) if block is None else block.when(heavy == i, tree)
+    return df.select("*", (F.lit(-1) if block is None else block.otherwise(-1)).alias(names(role)))
 
 
 def _exact(keys: Keys, plan: WindowPlan) -> dict[int, Column] | None:
@@ -149,24 +167,6 @@ def _literal(value: Any, type_: str) -> Column:
     if isinstance(value, date):
         return F.date_from_unix_date(F.lit((value - date(1970, 1, 1)).days))
     return F.lit(value).cast(type_)
-
-
-def _with_block(df: DataFrame, columns: Sequence[Column], plan: WindowPlan, names: Names, role: str) -> DataFrame:
-    """Return the frame with the number of the row's block under `role`, -1 where its key is not cut."""
-    heavy = F.col(names("heavy"))
-    cuts = [[cut_value(c, o.type) for c, o in zip(b.cut or (), plan.orders, strict=False)] for b in plan.blocks]
-    if len(cuts) * (1 if plan.depth == 1 else 5 * plan.depth) > _MOST_IN_TREES:
-        return _searched(df, columns, plan, cuts, names, role)
-    block: Column | None = None
-    for i, (first, last) in plan.spans.items():
-        if plan.depth == 1:
-            at_null = first if plan.orders[0].nulls_first else last
-            last -= plan.blocks[last].cut == (None,)
-            tree = F.when(columns[0].isNull(), at_null).otherwise(_tree(columns, plan.orders, cuts, first, last))
-        else:
-            tree = _tree(columns, plan.orders, cuts, first, last)
-        block = F.when(heavy == i, tree) if block is None else block.when(heavy == i, tree)
-    return df.select("*", (F.lit(-1) if block is None else block.otherwise(-1)).alias(names(role)))
 
 
 def _tree(
@@ -225,10 +225,10 @@ def _with_copies(
     number = F.unix_date(columns[0]) if plan.orders[0].type == "date" else columns[0]
     start, end = shifts
     if end is not None:
-        df = _with_block(df, [number.cast("double")], shifted(plan, end), names, "low")
+        df = with_block(df, [number.cast("double")], shifted(plan, end), names, "low")
         low = F.least(F.col(names("low")), low)
     if start is not None:
-        df = _with_block(df, [number.cast("double")], shifted(plan, start), names, "high")
+        df = with_block(df, [number.cast("double")], shifted(plan, start), names, "high")
         high = F.greatest(F.col(names("high")), high)
     alone = columns[0].isNull() | (low == high)
     own = F.col(names("block"))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import reduce
+from operator import and_
 
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
@@ -82,10 +84,13 @@ def meets(blocks: Blocks) -> Column:
     condition = (blocks.partition == F.col(helper("to_partition"))) & (blocks.block == F.col(helper("to_block")))
     if blocks.block_tells_key:
         return condition
-    for i, key in enumerate(blocks.keys.columns):
-        other = F.col(helper(f"to_key{i}"))
-        condition = condition & (((key >= other) & (key <= other)) | (key.isNull() & other.isNull()))
-    return condition
+    return condition & same_keys(blocks.keys.columns, [helper(f"to_key{i}") for i in range(len(blocks.keys.columns))])
+
+
+def same_keys(keys: Sequence[Column], names: Sequence[str]) -> Column:
+    """Return whether keys are those of these names, in a way that Spark does not take for keys of a join."""
+    pairs = zip(keys, map(F.col, names), strict=True)
+    return reduce(and_, [((key >= o) & (key <= o)) | (key.isNull() & o.isNull()) for key, o in pairs])
 
 
 def in_order(blocks: Blocks, ties: Sequence[str]) -> list[Column]:

@@ -364,11 +364,12 @@ def test_without_group_columns(spark, facts):
     assert_same_rows(ours, plain, unordered=("vs",))
 
 
-def test_percentiles_are_cut_only_where_values_repeat(spark):
+def test_percentiles_are_cut_by_values_that_repeat_and_by_ranges_of_those_that_do_not(spark):
     facts = spark.range(60_000).selectExpr("if(id % 5 < 4, 0, id % 977) AS k", "id AS u", "id % 9001 AS v")
     groups = skewkit.skew_groupby(facts, "k", partitions=8)
-    assert "native: the values hardly repeat" in skewkit.explain(groups.agg(F.median("u")))
+    assert "native: the values hardly repeat" in skewkit.explain(groups.agg(F.percentile("u", 0.5, F.lit(2))))
     assert "strategy   wrap" in skewkit.explain(groups.agg(F.collect_set("u")))
-    repeated = groups.agg(F.median("v").alias("m"))
-    assert "strategy   wrap" in skewkit.explain(repeated)
-    assert_same_rows(repeated, facts.groupBy("k").agg(F.median("v").alias("m")))
+    for name, how in (("v", "cut by the hash of the values"), ("u", "counts by ranges of the values")):
+        found = groups.agg(F.median(name).alias("m"))
+        assert how in skewkit.explain(found)
+        assert_same_rows(found, facts.groupBy("k").agg(F.median(name).alias("m")))

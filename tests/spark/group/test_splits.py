@@ -142,8 +142,14 @@ CASES = {
     "percentile_cont": [
         lambda: F.expr("percentile_cont(0.3) WITHIN GROUP (ORDER BY u)"),
         lambda: F.expr("percentile_cont(0.3) WITHIN GROUP (ORDER BY v DESC)"),
+        lambda: F.expr("percentile_cont(array(0.3, 1.0)) WITHIN GROUP (ORDER BY d ASC) FILTER (WHERE b)"),
     ],
-    "percentile_disc": [lambda: F.expr("percentile_disc(0.7) WITHIN GROUP (ORDER BY v)")],
+    "percentile_disc": [
+        lambda: F.expr("percentile_disc(0.7) WITHIN GROUP (ORDER BY v)"),
+        lambda: F.expr("percentile_disc(array(0.0, 0.5, 1.0)) WITHIN GROUP (ORDER BY u)"),
+        lambda: F.expr("percentile_disc(0.5) WITHIN GROUP (ORDER BY x DESC)"),
+        lambda: F.expr("percentile_disc(0.5) WITHIN GROUP (ORDER BY t)"),
+    ],
     "try_sum": [lambda: F.try_sum("v"), lambda: F.try_sum("d")],
     "try_avg": [lambda: F.try_avg("v"), lambda: F.try_avg("d")],
     "product": [lambda: F.product(F.when(F.col("v") > 0, 2))],
@@ -255,7 +261,8 @@ def check(df, exprs):
 CUT = (
     "count(v)", "count_if(b)", "regr_count(v, v)", "sum(i)", "sum(v)", "avg(i)", "min(s)", "max(s)", "bool_and(b)",
     "bool_or(b)", "bit_xor(v)", "collect_list(v)", "collect_set(v)", "listagg(s, ',')", "mode(v, true)", "median(v)",
-    "percentile(v, 0.3)",
+    "percentile(v, 0.3)", "percentile_cont(0.3) WITHIN GROUP (ORDER BY v)",
+    "percentile_disc(0.3) WITHIN GROUP (ORDER BY v)",
 )  # fmt: skip
 
 
