@@ -38,7 +38,7 @@ TURNS = {
     **dict.fromkeys(("tests/spark/sampling", "tests/sql", "tests/decisions"), 8),
     **dict.fromkeys(("tests/spark", "tests/expressions", "tests/partitioners"), 3),
     "tests/pure": 3,
-    "tests/delta": 2,
+    "tests/delta": 3,
 }
 ON_CONNECT = 12
 """On Connect one in so many, of those that are for Connect; of Delta's as many as on a classic session."""
