@@ -24,7 +24,6 @@ from skewkit.errors import (
     shown,
 )
 from skewkit.options import PREFIX, Settings, read_settings, unknown_settings
-from skewkit.plan.placement.schemes import SCHEMES
 from skewkit.plan.profile.key_profile import KeyProfile
 from skewkit.plan.profile.rehash import NO_KEY, recast
 from skewkit.plan.profile.unread_profiles import named_heavy
@@ -98,24 +97,6 @@ def coalesced_partitions(partitions: int, all_facts: Sequence[PlanFacts]) -> int
     if not sizes or None in sizes or not all(facts.simple and not facts.computed_widths for facts in all_facts):
         return partitions
     return min(partitions, max(_FEW, sum(size or 0 for size in sizes) // _LEAST_BYTES))
-
-
-_OWNERS = {
-    **dict.fromkeys(SCHEMES, "skew_groupby"),
-    **dict.fromkeys(("broadcast_side", "broadcast_head", "salt"), "skew_join"),
-    "split": "skew_window",
-}
-"""Which operator a strategy's name belongs to."""
-
-
-def check_strategy(strategy: str, valid: Iterable[str]) -> str:
-    """Return the strategy if it is one of `valid`."""
-    if strategy in (names := list(valid)):
-        return strategy
-    word = str(strategy).lower()
-    owner = None if word in names else _OWNERS.get(word)
-    belongs = f"; {strategy!r} is a strategy of {owner}" if owner else ""
-    raise ArgumentError(f"unknown strategy {strategy!r}: {nearest(str(strategy), names)}{belongs}")
 
 
 def settings_of(df: DataFrame) -> Settings:

@@ -23,6 +23,9 @@ from skewkit.spark.session.remembered import choice_of
 _HOT = 1.5
 """Rows of a key, in mean partitions, from which on a hint that names a column without values has it treated."""
 
+_PROFILED = "\n  note       the hint has no values: its hot keys are those of a profile"
+_UNUSED = "\n  note       values are not used, as they are not of the whole key"
+
 
 @dataclass(frozen=True)
 class Ask:
@@ -93,7 +96,7 @@ def ask_of(
         return None
     whole = bool(columns) and len(columns) == len(keys)
     if not whole or hint.values is None:
-        note = "\n  note       values are not used, as they are not of the whole key" if hint.values is not None else ""
+        note = _PROFILED if whole else "" if hint.values is None else _UNUSED
         return Ask(hint, tuple(keys), profiled=whole, note=note)
     order = [columns.index(name) for name in lower if name is not None]
     types = [scope.frame.schema[key].dataType for key in keys]

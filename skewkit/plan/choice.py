@@ -89,7 +89,7 @@ def unbalanced_reason(plan: KeyPlan) -> str:
 def hot_reason(plan: KeyPlan, weighed: Weighed | None = None, *, named: bool = False) -> str:
     """Return what plain Spark's longest task would do, and the plan's; of keys that are only `named` nobody knows."""
     if named:
-        return "these keys were named as hot"
+        return "these keys were given as hot"
     seconds = "" if weighed is None else f"; {weighed}"
     return f"{native_reason(plan)}, this plan's at {plan.straggler:.2f} times{seconds}"
 

@@ -13,7 +13,6 @@ from skewkit.api.arguments import (
     analysed,
     check_batch,
     check_partitions,
-    check_strategy,
     given_profile,
     settings_of,
 )
@@ -21,6 +20,7 @@ from skewkit.api.group.agg import grouped_aggregates
 from skewkit.api.group.cogroups import apply_cogroup, cogrouped
 from skewkit.api.group.group_functions import Functions, OrderLike, apply_function
 from skewkit.api.group.grouping import Grouping
+from skewkit.api.strategy_names import check_strategy
 from skewkit.errors import ArgumentError, UnsupportedError
 from skewkit.plan.placement.schemes import SCHEMES
 from skewkit.plan.profile.key_profile import KeyProfile

@@ -10,7 +10,7 @@ from typing import Any
 
 from pyspark.sql import DataFrame
 
-from skewkit.api.arguments import analysed, check_batch, check_partitions, check_strategy, settings_of
+from skewkit.api.arguments import analysed, check_batch, check_partitions, settings_of
 from skewkit.errors import ArgumentError, ArgumentTypeError, UnsupportedError, nearest
 from skewkit.options import Settings
 from skewkit.plan.choice import Choice
@@ -92,7 +92,6 @@ def join_request(
     on: Any,
     how: str | None,
     strategy: str,
-    strategies: Sequence[str],
     partitions: int | None,
     heavy: Sequence[Any] | None,
     profiles: Pair[KeyProfile | None],
@@ -103,7 +102,6 @@ def join_request(
     if profiles.right is not None and profiles.left is None:
         raise ArgumentError("right_profile is used together with left_profile; give that one too")
     kind = _kind(how)
-    check_strategy(strategy, strategies)
     n = check_partitions(frames.left, partitions)
     on = list(on) if isinstance(on, (tuple, list)) else on
     settings = settings_of(frames.left)

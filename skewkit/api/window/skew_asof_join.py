@@ -11,8 +11,9 @@ from typing import Any
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-from skewkit.api.arguments import check_batch, check_strategy
-from skewkit.api.window.skew_window import STRATEGIES, skew_window
+from skewkit.api.arguments import check_batch
+from skewkit.api.strategy_names import WINDOW_STRATEGIES, check_strategy
+from skewkit.api.window.skew_window import skew_window
 from skewkit.errors import ArgumentError, ArgumentTypeError, KeyTypeError
 from skewkit.plan.choice import Choice
 from skewkit.spark.expressions.keys import Keys, find_keys, sql_type
@@ -70,7 +71,7 @@ def skew_asof_join(
     """
     for frame in (left, right):
         check_batch(frame, "skew_asof_join")
-    check_strategy(strategy, STRATEGIES)
+    check_strategy(strategy, WINDOW_STRATEGIES)
     if direction not in DIRECTIONS:
         raise ArgumentError(f"unknown direction {direction!r}; expected one of {', '.join(DIRECTIONS)}")
     names: list[Any] = list(by) if isinstance(by, list | tuple) else [] if by is None else [by]

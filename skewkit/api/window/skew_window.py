@@ -11,7 +11,8 @@ from typing import Any
 from pyspark.sql import Column, DataFrame, WindowSpec
 from pyspark.sql import functions as F
 
-from skewkit.api.arguments import check_batch, check_partitions, check_strategy, given_profile, settings_of
+from skewkit.api.arguments import check_batch, check_partitions, given_profile, settings_of
+from skewkit.api.strategy_names import WINDOW_STRATEGIES, check_strategy
 from skewkit.api.window.window_decision import Asked, WindowDecision
 from skewkit.errors import ArgumentError, ArgumentTypeError, UnsupportedError
 from skewkit.plan.choice import Choice
@@ -27,7 +28,6 @@ from skewkit.spark.window.ordering import as_numbers, find_order
 from skewkit.spark.window.sessions import session_expression, session_gap
 from skewkit.spark.window.window_calls import Expression
 
-STRATEGIES = ("auto", "native", "split")
 ColumnsLike = str | Column | Sequence[str | Column]
 _MOST_PARTITIONS = 1 << 14
 
@@ -79,7 +79,7 @@ def skew_window(
     """
     check_batch(df, "skew_window")
     settings = settings_of(df)
-    check_strategy(strategy, STRATEGIES)
+    check_strategy(strategy, WINDOW_STRATEGIES)
     partition_by, order_by, frame = _as_spec(partition_by, order_by)
     n = min(check_partitions(df, partitions, *([df] if strategy == "auto" else ())), _MOST_PARTITIONS)
     keys = find_keys(df, _listed(partition_by) or [F.lit(0).alias("nothing")], what="partition")

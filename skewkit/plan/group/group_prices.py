@@ -47,7 +47,7 @@ def parted_group_stages(work: GroupWork, plan: KeyPlan, rows: float, width: floa
 
 
 def distinct_of_a_task(rows: float, distinct: float, tasks: float) -> float:
-    """Return how many of a group's rows in one task have a value of their own there: what a partial state keeps.
+    """Return what part of a group's rows in one task has a value of its own there: what a partial state keeps.
 
     `distinct` values fall at random into `rows` rows, which are spread over `tasks` tasks. A value is in r rows of one
     task with probability 1 - exp(-r / distinct).

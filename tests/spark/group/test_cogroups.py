@@ -42,7 +42,7 @@ def test_cogroups_of_named_keys_add_no_exchange(sales, hint):
     ours = left.cogroup(right).applyInPandas(both, schema)
     grouped = sales.groupBy("k", "s")
     assert_same_rows(ours, grouped.cogroup(grouped).applyInPandas(both, schema))
-    assert "named as hot" in skewkit.explain(ours)
+    assert "given as hot" in skewkit.explain(ours)
     assert explained(ours, "FORMATTED").count("Exchange (") == 2, "one for each side"
 
 

@@ -124,7 +124,7 @@ def test_explain_invents_no_numbers_for_keys_that_were_named(spark):
     dims = spark.range(900).selectExpr("id AS k", "id AS w")
     for strategy, heavy in (("broadcast_head", [0, 1, 2]), ("salt", [0]), ("salt", list(range(8)))):
         said = explain(skew_join(facts, dims, "k", "left", heavy=heavy, strategy=strategy, partitions=8))
-        assert "these keys were named as hot" in said
+        assert "these keys were given as hot" in said
         assert not re.search(r"times the mean|00\.0%|rows are sent again|some \d", said.split("  note")[0]), said
 
 

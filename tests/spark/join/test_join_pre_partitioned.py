@@ -77,7 +77,7 @@ def test_keys_that_are_named_are_not_spread_either(names, pre_partitioned):
     for other in (names.repartition(5, "k"), names):
         left, right = (pre_partitioned.repartition(5, "s"), other)
         text = skewkit.explain(skewkit.skew_join(left, right, "k", heavy=[7]))
-        assert "strategy   salt: these keys were named as hot" in text, text
+        assert "strategy   salt: these keys were given as hot" in text, text
 
 
 @pytest.mark.every(3)
