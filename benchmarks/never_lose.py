@@ -20,7 +20,7 @@ from skewkit.testing import local_session
 PARTITIONS = 32
 SIZES = (10_000, 300_000, 1_000_000, 4_000_000, 12_000_000)
 SHARES = (0.0, 0.1, 0.5, 0.9)
-WIDTHS = (4, 60)
+WIDTHS = (4, 60, 150)
 OPERATORS = ("inner join, few", "inner join, half", "full join, few", "window", "collect_set", "applyInPandas")
 ALLOWED, ALLOWED_SECONDS = 1.10, 0.3
 """A call may take so many times plain Spark's time, and so many seconds more."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 
 from skewkit.api.join.strategies import STRATEGIES
 from skewkit.errors import ArgumentError, nearest
@@ -17,11 +17,9 @@ _OWNERS = {
 """Which operator a strategy's name belongs to."""
 
 
-def check_strategy(strategy: str, valid: Iterable[str]) -> str:
-    """Return the strategy if it is one of `valid`."""
-    if strategy in (names := list(valid)):
-        return strategy
+def unknown_strategy(strategy: str, valid: Sequence[str]) -> ArgumentError:
+    """Return the error of a strategy that is none of `valid`: the nearest of them, or the operator it belongs to."""
     word = str(strategy).lower()
-    owner = None if word in names else _OWNERS.get(word)
+    owner = None if word in valid else _OWNERS.get(word)
     belongs = f"; {strategy!r} is a strategy of {owner}" if owner else ""
-    raise ArgumentError(f"unknown strategy {strategy!r}: {nearest(str(strategy), names)}{belongs}")
+    return ArgumentError(f"unknown strategy {strategy!r}: {nearest(str(strategy), valid)}{belongs}")

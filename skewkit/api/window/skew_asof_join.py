@@ -12,7 +12,7 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from skewkit.api.arguments import check_batch
-from skewkit.api.strategy_names import WINDOW_STRATEGIES, check_strategy
+from skewkit.api.strategy_names import WINDOW_STRATEGIES, unknown_strategy
 from skewkit.api.window.skew_window import skew_window
 from skewkit.errors import ArgumentError, ArgumentTypeError, KeyTypeError
 from skewkit.plan.choice import Choice
@@ -71,7 +71,8 @@ def skew_asof_join(
     """
     for frame in (left, right):
         check_batch(frame, "skew_asof_join")
-    check_strategy(strategy, WINDOW_STRATEGIES)
+    if strategy not in WINDOW_STRATEGIES:
+        raise unknown_strategy(strategy, WINDOW_STRATEGIES)
     if direction not in DIRECTIONS:
         raise ArgumentError(f"unknown direction {direction!r}; expected one of {', '.join(DIRECTIONS)}")
     names: list[Any] = list(by) if isinstance(by, list | tuple) else [] if by is None else [by]

@@ -12,7 +12,7 @@ from pyspark.sql import Column, DataFrame, WindowSpec
 from pyspark.sql import functions as F
 
 from skewkit.api.arguments import check_batch, check_partitions, given_profile, settings_of
-from skewkit.api.strategy_names import WINDOW_STRATEGIES, check_strategy
+from skewkit.api.strategy_names import WINDOW_STRATEGIES, unknown_strategy
 from skewkit.api.window.window_decision import Asked, WindowDecision
 from skewkit.errors import ArgumentError, ArgumentTypeError, UnsupportedError
 from skewkit.plan.choice import Choice
@@ -79,7 +79,8 @@ def skew_window(
     """
     check_batch(df, "skew_window")
     settings = settings_of(df)
-    check_strategy(strategy, WINDOW_STRATEGIES)
+    if strategy not in WINDOW_STRATEGIES:
+        raise unknown_strategy(strategy, WINDOW_STRATEGIES)
     partition_by, order_by, frame = _as_spec(partition_by, order_by)
     n = min(check_partitions(df, partitions, *([df] if strategy == "auto" else ())), _MOST_PARTITIONS)
     keys = find_keys(df, _listed(partition_by) or [F.lit(0).alias("nothing")], what="partition")

@@ -100,9 +100,9 @@ FOREIGN = {
 }
 
 
-@pytest.mark.every(5)
-@pytest.mark.connect
 @pytest.mark.parametrize("key", FOREIGN)
+@pytest.mark.connect
+@pytest.mark.every(5)
 def test_keys_that_python_cannot_have(facts, dims, key):
     left, right = (f.withColumn("k", F.when(F.col("k").isNotNull(), F.expr(FOREIGN[key]))) for f in (facts, dims))
     assert skew_profile(left, "k").heavy, "known by its hash"
