@@ -7,6 +7,9 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, DataType
 
 from skewkit.spark.expressions.keys import has_fixed_hash
+from skewkit.spark.session.compat import is_off
+
+_RETAIN = "spark.sql.retainGroupColumns"
 
 
 def assert_same_rows(actual: DataFrame, expected: DataFrame, *, unordered: tuple[str, ...] = ()) -> int:
@@ -33,15 +36,21 @@ def assert_same_rows(actual: DataFrame, expected: DataFrame, *, unordered: tuple
         plain = frame.toDF(*names)
         cells = [_comparable(n, f.dataType, n in arrays).alias(n) for n, f in zip(names, fields, strict=True)]
         sides.append(plain.select(*cells, F.lit(sign).alias("side")))
-    counts = sides[0].unionAll(sides[1]).groupBy(*names)
-    found = counts.agg(
-        F.count(F.when(F.col("side") > 0, 1)).alias("actual"),
-        F.count(F.when(F.col("side") < 0, 1)).alias("expected"),
-        F.first(F.struct(*names)).alias("row"),  # a session may leave the columns of groups out
+    # A session may leave the columns of groups out. Else they are not asked for: rows with a `first` are sorted.
+    lost = [F.first(name).alias(name) for name in names] if is_off(actual.sparkSession, _RETAIN) else []
+    found = (
+        sides[0]
+        .unionAll(sides[1])
+        .groupBy(*names)
+        .agg(
+            F.count(F.when(F.col("side") > 0, 1)).alias("actual"),
+            F.count(F.when(F.col("side") < 0, 1)).alias("expected"),
+            *lost,
+        )
     )
     off = F.col("actual") != F.col("expected")
     shown = F.slice(
-        F.collect_list(F.when(off, F.substring(F.to_json(F.struct("actual", "expected", "row.*")), 1, 300))), 1, 5
+        F.collect_list(F.when(off, F.substring(F.to_json(F.struct("actual", "expected", *names)), 1, 300))), 1, 5
     )
     result = found.agg(
         F.sum("actual").alias("rows"), F.count(F.when(off, 1)).alias("wrong"), shown.alias("shown")
