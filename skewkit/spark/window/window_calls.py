@@ -86,6 +86,12 @@ def read_expression(name: str, column: Column, frame: Frame | None, same: Callab
     return Expression(name, tuple(leaf.under(frame) for leaf in leaves), finish)
 
 
+def text_of(leaf: Leaf) -> str | None:
+    """Return the SQL text of a leaf that is written as such, but is not one call; else None."""
+    node = node_of(leaf.column)
+    return node.name if leaf.call is None and node.kind == "sql" else None
+
+
 def _read(column: Column, leaves: list[Leaf], same: Callable[[Over], bool]) -> Callable[[Sequence[Column]], Column]:
     """Append the leaves of a Column, and return its value over the results of all leaves."""
 
@@ -163,7 +169,7 @@ def read_function(df: DataFrame, result: str, leaf: Leaf) -> Function | str:
         return Function(leaf, WindowCall("session"), node_of(leaf.column).children[:1], ())
     call = leaf.call
     if call is None:
-        if node_of(leaf.column).kind == "sql":
+        if text_of(leaf) is not None:
             return f"{result} is written in SQL; give it as a function, such as F.sum('x')"
         return unread_because(leaf.column) or f"{result} is not a plain call of a window function"
     if call.distinct:
