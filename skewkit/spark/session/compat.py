@@ -41,6 +41,14 @@ def is_session(thing: object) -> bool:
     return isinstance(thing, SparkSession) or (is_connect(thing) and type(thing).__name__ == "SparkSession")
 
 
+def is_stopped(spark: SparkSession) -> bool:
+    """Return whether a session was stopped, so that nothing can be asked of it any more."""
+    if is_connect(spark):
+        return bool(getattr(spark, "is_stopped", False))
+    context = getattr(spark, "sparkContext", None)
+    return context is not None and getattr(context, "_jsc", context) is None
+
+
 def is_column(thing: object) -> bool:
     """Return whether this is a Column, classic or Connect."""
     return isinstance(thing, Column) or (is_connect(thing) and type(thing).__name__ == "Column")
