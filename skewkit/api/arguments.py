@@ -73,7 +73,7 @@ def check_frame(df: object, what: str) -> DataFrame:
 
 
 def check_batch(df: object, what: str, otherwise: str = "") -> None:
-    """Refuse what is no DataFrame, and a stream; `otherwise` says what to use where `foreachBatch` is not enough."""
+    """Refuse what is no DataFrame, and a stream. `otherwise` says what to use where `foreachBatch` is not enough."""
     if check_frame(df, what).isStreaming:
         raise UnsupportedError(
             f"{what} takes batch frames and this one is a stream; use it inside foreachBatch, where every "

@@ -13,14 +13,14 @@ _RETAIN = "spark.sql.retainGroupColumns"
 
 
 def assert_same_rows(actual: DataFrame, expected: DataFrame, *, unordered: tuple[str, ...] = ()) -> int:
-    """Check that two frames have the same columns, types and multiset of rows; return the number of rows.
+    """Check that two frames have the same columns, types and multiset of rows. Return the number of rows.
 
     Rows are counted in one query, with nulls, NaN and -0.0 compared as Spark groups them. Floating point sums that were
     added up in another order are different values. `unordered` names array columns whose order does not matter, as
     `collect_list` and `collect_set` return them.
 
     Raises:
-        AssertionError: the frames differ; the message shows up to five rows with how often each frame has them.
+        AssertionError: the frames differ. The message shows up to five rows with how often each frame has them.
 
     >>> assert_same_rows(spark.range(3), spark.range(3))
     3

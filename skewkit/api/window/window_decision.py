@@ -86,7 +86,7 @@ class Asked:
 
 @dataclass(frozen=True, eq=False)
 class WindowDecision:
-    """What was asked of one window, the evidence, and what comes of it; each is worked out once, when it is needed."""
+    """What was asked of one window, the evidence, and what comes of it. Each is worked out once, when it is needed."""
 
     asked: Asked
     expressions: tuple[Expression, ...]

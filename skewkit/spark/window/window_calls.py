@@ -117,7 +117,7 @@ def _read(column: Column, leaves: list[Leaf], same: Callable[[Over], bool]) -> C
 
 
 def _called(node: Node) -> Called | None:
-    """Return the call that a step is, in SQL text or not; None where it is anything else."""
+    """Return the call that a step is, in SQL text or not. None where it is anything else."""
     if node.kind == "call":
         stars = node.name.lower() == "count" and [node_of(child).kind for child in node.children] == ["star"]
         whole = stars and not node_of(node.children[0]).name
@@ -144,7 +144,7 @@ def _called(node: Node) -> Called | None:
 
 
 def _of_sql(text: str) -> Column:
-    """Return an argument of SQL text; numbers are literals, as offsets have to be."""
+    """Return an argument of SQL text. Numbers are literals, as offsets have to be."""
     return F.lit(int(text)) if re.fullmatch(r"-?\d{1,9}", text) else F.expr(text)
 
 
@@ -152,7 +152,7 @@ def _of_sql(text: str) -> Column:
 class Function:
     """A leaf that was read: its call, and its arguments.
 
-    `arguments` are those that the split table calls `{x0}` and `{x1}`; `all` are all of them, literals included.
+    `arguments` are those that the split table calls `{x0}` and `{x1}`. `all` are all of them, literals included.
     """
 
     leaf: Leaf
@@ -228,7 +228,7 @@ def filled(function: Function, arguments: tuple[str, ...]) -> dict[str, str]:
 
 
 def rebuilt(function: Function, arguments: tuple[str, ...]) -> Column:
-    """Return the function over columns that hold its arguments under other names; literals stay literals."""
+    """Return the function over columns that hold its arguments under other names. Literals stay literals."""
     names = {id(column): name for column, name in zip(function.arguments, arguments, strict=True)}
     columns = [F.col(quoted(names[id(c)])) if id(c) in names else c for c in function.all]
     node = node_of(function.leaf.column)
