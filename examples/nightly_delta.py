@@ -33,7 +33,7 @@ KILLED = {"customers": 1, "revenue": 1, "lines": 2}
 """The steps in which the job is killed, one life after another, and the night."""
 TARGET = 1 << 17
 SETTINGS = {
-    "spark.sql.shuffle.partitions": "16",
+    "spark.sql.shuffle.partitions": "8",
     "spark.sql.session.timeZone": "UTC",
     # Four short lives of a JVM: its second compiler would take more than it gives, and so would full collections
     # whenever the classes it has loaded fill a little more.
@@ -180,7 +180,7 @@ def revenue(spark: SparkSession, folder: Path, history: delta.ProfileHistory, nu
     lines = spark.read.format("delta").load(str(folder / "lines")).where(NIGHTS[number])
     known = history.profile("lines by customer", "CustomerID")
     # Only the first night reads its keys.
-    profile = known or skewkit.skew_profile(lines, "CustomerID", partitions=16)
+    profile = known or skewkit.skew_profile(lines, "CustomerID", partitions=8)
     if known is None:
         history.record("lines by customer", profile, run_id=number)
     joined = skewkit.skew_join(lines, homes(spark, folder), "CustomerID", "left", left_profile=profile)

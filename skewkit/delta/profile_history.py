@@ -55,10 +55,11 @@ class ProfileHistory:
         self._spark = spark
         self._table: TableName = table_name(path_or_table)
         self._expected: list[tuple[float, ...]] = []
+        self._found = False
         self._is_there()
 
     def record(self, name: str, profile: KeyProfile, *, run_id: str | int) -> None:
-        """Append a run's profile of a frame. The same run, name and keys once more change nothing.
+        """Append a run's profile of a frame; the same run, name and keys once more change nothing.
 
         Raises:
             ArgumentTypeError: something has another type.
@@ -90,7 +91,7 @@ class ProfileHistory:
                 raise
 
     def watch(self, name: str, result: DataFrame | FilePlan, *, run_id: str | int, side: str = "left") -> bool:
-        """Record the profile that an operator took anyway for `result`. No job but the append.
+        """Record the profile that an operator took anyway for `result`; no job but the append.
 
         `result` is the very frame that an operator returned, or the plan that `delta.write` returned. Return whether
         there was a profile: an operator that planned by one that it was given has seen nothing new.
@@ -202,7 +203,7 @@ class ProfileHistory:
         return reader.table(str(self._table.name)).select(*_COLUMNS)
 
     def plot(self, name: str, *keys: str, ax: Any = None) -> Any:
-        """Draw how the shares of the hottest keys moved from run to run. Needs matplotlib."""
+        """Draw how the shares of the hottest keys moved from run to run; needs matplotlib."""
         found = self.runs(name, *keys)
         if not found:
             raise ArgumentError(f"no run of {name!r} by {list(keys)} is recorded; there is nothing to draw")
@@ -226,11 +227,13 @@ class ProfileHistory:
         return ax
 
     def _is_there(self) -> bool:
-        """Return whether the table is there, and is a history of this layout.
+        """Return whether the table is there, and is a history of this layout; one that was found is not looked at again.
 
         Raises:
             ArgumentError: it is another table.
         """
+        if self._found:
+            return True
         if table_detail(self._spark, self._table) is None:
             return False
         columns = self._table.read(self._spark).columns
@@ -239,6 +242,7 @@ class ProfileHistory:
                 f"{self._table.sql} has the columns {columns}; a history of profiles of this version has "
                 f"{list(_COLUMNS)}: take another table, and keep this one for what wrote it"
             )
+        self._found = True
         return True
 
     def _create(self) -> None:
