@@ -1,4 +1,4 @@
-"""`install()`: the operators as DataFrame methods, on classic and Connect frames; `uninstall()` takes them off."""
+"""`install()`: the operators as DataFrame methods, on classic and Connect frames. `uninstall()` takes them off."""
 
 from __future__ import annotations
 

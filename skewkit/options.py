@@ -40,7 +40,7 @@ class Settings:
 
 
 def read_settings(conf: Callable[[str], str | None]) -> Settings:
-    """Return the settings of a session; `conf` looks up a session conf and returns None where it is not set.
+    """Return the settings of a session. `conf` looks up a session conf and returns None where it is not set.
 
     Raises:
         ArgumentError: a conf's text is no value of its setting's type, or is negative, but for the margin.
@@ -71,7 +71,7 @@ def unknown_settings(names: Iterable[str]) -> list[str]:
 
 
 def byte_size(text: str | None, unit: str = "b") -> int | None:
-    """Return the bytes that a setting of Spark's names, None if it names none; a number alone is in `unit`.
+    """Return the bytes that a setting of Spark's names, None if it names none. A number alone is in `unit`.
 
     >>> byte_size("4MB"), byte_size("8192", unit="m") == 8 << 30, byte_size("268435456b"), byte_size(None)
     (4194304, True, 268435456, None)

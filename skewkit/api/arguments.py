@@ -17,6 +17,7 @@ from skewkit.errors import (
     ArgumentError,
     ArgumentTypeError,
     ColumnNotFoundError,
+    EnvironmentProblem,
     ProfileError,
     SkewkitError,
     UnsupportedError,
@@ -38,6 +39,7 @@ from skewkit.spark.session.compat import (
     is_frame,
     is_of_a_task,
     is_off,
+    is_stopped,
 )
 
 _FEW = 200
@@ -50,8 +52,13 @@ MOST_PARTITIONS = 1 << 16
 
 
 def check_frame(df: object, what: str) -> DataFrame:
-    """Return `df` if it is a DataFrame, classic or Connect."""
+    """Return `df` if it is a DataFrame, classic or Connect, of a session that was not stopped."""
     if is_frame(df):
+        if is_stopped(df.sparkSession):  # type: ignore[attr-defined]
+            raise EnvironmentProblem(
+                f"{what} got a frame of a session that was stopped; make the frame anew in a session that runs, as "
+                "SparkSession.builder.getOrCreate() returns it"
+            )
         return df  # type: ignore[return-value]
     module = type(df).__module__.partition(".")[0]
     if isinstance(df, str):
@@ -66,7 +73,7 @@ def check_frame(df: object, what: str) -> DataFrame:
 
 
 def check_batch(df: object, what: str, otherwise: str = "") -> None:
-    """Refuse what is no DataFrame, and a stream; `otherwise` says what to use where `foreachBatch` is not enough."""
+    """Refuse what is no DataFrame, and a stream. `otherwise` says what to use where `foreachBatch` is not enough."""
     if check_frame(df, what).isStreaming:
         raise UnsupportedError(
             f"{what} takes batch frames and this one is a stream; use it inside foreachBatch, where every "

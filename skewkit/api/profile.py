@@ -35,7 +35,7 @@ def skew_profile(
 
     Args:
         df: the frame, classic or Connect.
-        *keys: key columns, names or Columns, or one list of them; several make a composite key.
+        *keys: key columns, names or Columns, or one list of them. Several make a composite key.
         sample: `"auto"` reads all rows of small frames and a sample of about 10,000 rows per partition of large
             ones (setting `spark.skewkit.sampleRows`); `"exact"` reads all; a fraction in (0, 1] reads that share.
         weight: what a row weighs, a numeric column; counts rows if None. Nulls and negative numbers weigh nothing.

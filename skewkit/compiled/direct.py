@@ -73,7 +73,7 @@ def _least(loads: Floats) -> np.int64:
 def route_random_choices(
     hashes: Hashes, weights: Floats, loads: Floats, routes: Routes, total: float, allowed: float
 ) -> float:
-    """PoRC: the first candidate with a load below `allowed` times the total; return the new total."""
+    """PoRC: the first candidate with a load below `allowed` times the total. Return the new total."""
     workers = np.uint64(loads.size)
     for i in range(hashes.size):
         total += weights[i]
@@ -106,7 +106,7 @@ def route_ring(
     places: Hashes,
     ring: npt.NDArray[np.int64],
 ) -> float:
-    """CH: clockwise from the place of the key to the first worker with room; return the new total."""
+    """CH: clockwise from the place of the key to the first worker with room. Return the new total."""
     for i in range(hashes.size):
         total += weights[i]
         bound = allowed * total

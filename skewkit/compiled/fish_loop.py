@@ -36,7 +36,7 @@ def degrees_in_turn(which: Longs, highs: Floats, tops: Floats, given: Longs, lea
 def _walk(
     hashed: np.uint64, degree: int, active: Longs, places: Hashes, owners: Longs, met: Longs, number: int, found: Longs
 ) -> None:
-    """Write the first `degree` workers of a key, in their order; `met` has the last `number` of every worker."""
+    """Write the first `degree` workers of a key, in their order. `met` has the last `number` of every worker."""
     count = 0
     if places.size == 0:
         at = hashed
@@ -85,10 +85,10 @@ def route_fish(
     interval: float,
     sources: int,
 ) -> float:
-    """Route messages to the best of the first workers of their keys; return the time of the last estimate.
+    """Route messages to the best of the first workers of their keys. Return the time of the last estimate.
 
     `places` has the hashes of the places on the ring, rising, and is empty without a ring. The first message comes
-    at `now`, each `step` after the one before; `prior` is the time of the last estimate of what is left to do, NaN
+    at `now`, each `step` after the one before. `prior` is the time of the last estimate of what is left to do, NaN
     if there was none.
     """
     met, found = np.zeros(loads.size, dtype=np.int64), np.empty(loads.size, dtype=np.int64)

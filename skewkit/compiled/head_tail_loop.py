@@ -117,7 +117,7 @@ def index(table: Table) -> None:
 
 @compiled
 def count(hashes: Hashes, weights: Floats, table: Table) -> tuple[Floats, Floats, Floats]:
-    """Count messages; return the bounds of the key of each, and all weight, as of just after it."""
+    """Count messages. Return the bounds of the key of each, and all weight, as of just after it."""
     lows, highs, totals = np.empty(hashes.size), np.empty(hashes.size), np.empty(hashes.size)
     keys, high, error, slots = table.keys, table.high, table.error, table.slots
     mask = np.uint64(slots.size - 1)
@@ -214,7 +214,7 @@ def _shares(table: Table, theta: float) -> Floats:
 def _draw(hashed: np.uint64, d: int, row: Ints, drawn: Longs, number: int) -> np.int64:
     """Write the first d candidates of a key, each worker once, and return how many there are.
 
-    `drawn` has for every worker the number of the last row that it stands in; `number` is that of this row.
+    `drawn` has for every worker the number of the last row that it stands in. `number` is that of this row.
     """
     count = 0
     at = hashed

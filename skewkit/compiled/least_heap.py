@@ -1,6 +1,6 @@
 """Compiled twin of `skewkit.partitioners.rules.least_loaded`: the least loaded of all workers, the lower index first.
 
-It is a heap of loads as they were when it last looked; loads only grow. A loop makes the heap itself: arrays that a
+It is a heap of loads as they were when it last looked. Loads only grow. A loop makes the heap itself: arrays that a
 call returns make the loop of `wrap` slower by 7 %. Loops of several files call these, so they never change
 (`skewkit.compiled` says why).
 """

@@ -63,7 +63,7 @@ def _murmur(text: Bytes, length: int, seed: np.uint64) -> np.uint64:
 
 @compiled
 def hash_bytes(cells: npt.NDArray[np.uint8], seed: np.uint64) -> Hashes:
-    """Return the hash of every row (keys, width); zeros at its end are not part of it."""
+    """Return the hash of every row (keys, width). Zeros at its end are not part of it."""
     count, width = cells.shape
     hashes = np.empty(count, dtype=np.uint64)
     for i in range(count):
@@ -76,7 +76,7 @@ def hash_bytes(cells: npt.NDArray[np.uint8], seed: np.uint64) -> Hashes:
 
 @compiled
 def hash_texts(cells: npt.NDArray[np.uint32], seed: np.uint64) -> Hashes:
-    """Return the hash of every row of code points (keys, width) in UTF-8; zeros at its end are not part of it."""
+    """Return the hash of every row of code points (keys, width) in UTF-8. Zeros at its end are not part of it."""
     count, width = cells.shape
     hashes = np.empty(count, dtype=np.uint64)
     text = np.empty(4 * width, dtype=np.uint8)

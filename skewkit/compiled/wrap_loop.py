@@ -28,7 +28,7 @@ def _index(lists: Lists) -> None:
 
 @compiled
 def _join(lists: Lists, row: np.int64, place: np.int64, fill: float) -> bool:
-    """Put a place with less than the others into a list; return False where there is no room."""
+    """Put a place with less than the others into a list. Return False where there is no room."""
     places, state, start, length = lists.places, lists.state, lists.starts[row], lists.lengths[row]
     if length == lists.rooms[row]:
         if state[1] + 2 * length > places.size:
@@ -65,7 +65,7 @@ def route_online(
     total: float,
     messages: int,
 ) -> tuple[int, float]:
-    """Route messages from number `begin` on; return how many are done, and their total.
+    """Route messages from number `begin` on. Return how many are done, and their total.
 
     It stops before a message that needs a list, or room in one, where there is none. The least loaded of a list, which
     has the lower places first, is found by a cursor: all before it have more than `floors[row]`, and none has less.

@@ -1,6 +1,6 @@
 """Delta Lake without skew: planned writes, MERGE whose null keys are spread, profiles with a history.
 
-Importing this needs no jar of Delta; calling it needs a session that has them.
+Importing this needs no jar of Delta. Calling it needs a session that has them.
 """
 
 from __future__ import annotations

@@ -163,7 +163,7 @@ def check_free(spark: SparkSession, table: TableName) -> None:
 
 
 def last_row_bytes(spark: SparkSession, table: TableName) -> float | None:
-    """Return the bytes per row of the last write of a table, by its history; None where nobody knows."""
+    """Return the bytes per row of the last write of a table, by its history. None where nobody knows."""
     try:
         rows = spark.sql(f"DESCRIBE HISTORY {table.sql} LIMIT 20").select("operationMetrics").collect()
     except PySparkException:

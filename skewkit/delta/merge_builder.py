@@ -59,11 +59,11 @@ def merge(
     placeholders: Sequence[Any] = (),
     profile: KeyProfile | None = None,
 ) -> MergeBuilder:
-    """Merge a frame into a Delta table; add clauses as to Delta's own builder, then call `.execute()`.
+    """Merge a frame into a Delta table. Add clauses as to Delta's own builder, then call `.execute()`.
 
     * The table's rows, the metrics and the history are those of the plain MERGE: it is one SQL statement, one commit.
     * Source rows whose key is null match nothing. With an insert clause MERGE is an outer join, which adaptive
-      execution never splits; here they are spread over all tasks by their content.
+      execution never splits. Here they are spread over all tasks by their content.
     * `placeholders` are key values that stand for no key, such as -1. They are spread, too, if the target has none of
       them, which a query asks just before; else they are merged as they are.
     * A hot key of the target stays in one task: no exact cure inside one MERGE is known. `.explain()` says how long.
@@ -75,7 +75,7 @@ def merge(
         target_alias: name of the target in conditions and values.
         source_alias: name of the source in them.
         placeholders: key values, or tuples for several key columns, that match nothing.
-        profile: a profile of the source's keys; without one a query counts the source's null keys.
+        profile: a profile of the source's keys. Without one a query counts the source's null keys.
 
     Raises:
         ColumnNotFoundError: a column of `on` is not on both sides.
@@ -251,7 +251,7 @@ class MergeBuilder:
         return "full outer, as a clause inserts; adaptive execution never splits one"
 
     def _hot_keys(self) -> tuple[str, ...]:
-        """Return notes on the hottest key of both sides, which one task merges; it profiles both."""
+        """Return notes on the hottest key of both sides, which one task merges. It profiles both."""
         if not self.keys.source:
             return ()
         n = default_partitions(self.source.sparkSession)
@@ -339,7 +339,7 @@ def _placeholders(given: Sequence[Any], keys: MergeKeys) -> tuple[tuple[Any, ...
 
 
 def _among(sides: Sequence[str], values: Sequence[tuple[Any, ...]]) -> str | None:
-    """Return whether a key is one of some values, as SQL; None where there are none."""
+    """Return whether a key is one of some values, as SQL. None where there are none."""
     if not values or not sides:
         return None
     tests = [" AND ".join(f"{s} = {sql_literal(v)}" for s, v in zip(sides, value, strict=True)) for value in values]

@@ -3,7 +3,7 @@
 A row whose key is null matches nothing, but the join that MERGE runs sends all of them to one task. It hashes them by
 every equality of its condition. So the condition gets one more, of a number that is 0 on both sides for all keys that
 can match, and a hash of the row where the key is null. Then those rows are spread, in the same statement and commit.
-The optimizer must not see that the number is 0, or it would make a filter of the equality; `pmod(hash, 1)` is 0 to no
+The optimizer must not see that the number is 0, or it would make a filter of the equality. `pmod(hash, 1)` is 0 to no
 rule of Spark's.
 """
 
@@ -84,7 +84,7 @@ def merge_keys(
 
 
 def row_hash(alias: str, columns: StructType, keys: Sequence[str]) -> str | None:
-    """Return a hash of a row's content as SQL, of up to eight columns beside the keys; None where there are none."""
+    """Return a hash of a row's content as SQL, of up to eight columns beside the keys. None where there are none."""
     own = {name.lower() for name in keys} if len(keys) == 1 else set()
     usable = [f.name for f in columns.fields if has_fixed_hash(f.dataType) and f.name.lower() not in own]
     names = usable[:_MOST_HASHED]

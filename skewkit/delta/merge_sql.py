@@ -57,7 +57,7 @@ def insert_action(assignments: Sequence[tuple[str, str]]) -> str:
 def merge_statement(
     target: str, source: str, condition: str, clauses: Sequence[MergeClause], *, aliases: tuple[str, str], evolve: bool
 ) -> str:
-    """Return the MERGE as SQL; clauses of one kind stay in their order, kinds in that of the grammar."""
+    """Return the MERGE as SQL. Clauses of one kind stay in their order, kinds in that of the grammar."""
     ordered = sorted(clauses, key=lambda clause: _ORDER.index(clause.rows))
     evolution = "WITH SCHEMA EVOLUTION " if evolve else ""
     lines = [

@@ -35,22 +35,22 @@ def write(
     profile: KeyProfile | None = None,
     **options: Any,
 ) -> FilePlan:
-    """Write a frame to a Delta table in files of about a target size; return the plan of files.
+    """Write a frame to a Delta table in files of about a target size. Return the plan of files.
 
     * The rows are the frame's, nothing else, in one commit of Delta's own writer.
     * A partition value with more than 1.25 targets is cut into equal files, each by a task of its own.
-    * Smaller values are one file each, packed into tasks by LPT (Graham 1969); a task has one writer open at a time.
+    * Smaller values are one file each, packed into tasks by LPT (Graham 1969). A task has one writer open at a time.
     * Without partition columns the files are even, and as many as are needed.
     * One query over the frame counts rows per partition value and samples rows to see their bytes in Parquet.
     * A second one takes rows of the values that are cut, unless one value has half of all rows. Only the first tells
       which values those are, and a sample of all rows has too few of each to show how its files compress.
-    * With a profile there is no query; bytes per row are then those of the table's last write.
+    * With a profile there is no query. Bytes per row are then those of the table's last write.
     * Delta's optimized write is off for this write, so the rows are shuffled once.
 
     Args:
         df: the frame, classic or Connect.
         path_or_table: a path, which has a slash, or the name of a table as SQL writes it.
-        partition_by: partition columns of a new table; those of the table that is there if None.
+        partition_by: partition columns of a new table. Those of the table that is there if None.
         target_file_bytes: bytes of a file, or a text such as "64MB"; else the table's `delta.targetFileSize`, else
             128 MiB. Delta 4.4 takes that property only as an arbitrary one (docs/delta/writes.md).
         mode: `append`, `overwrite`, `errorifexists` (or `error`) or `ignore`, as `DataFrameWriter.mode`.

@@ -59,7 +59,7 @@ class ProfileHistory:
         self._is_there()
 
     def record(self, name: str, profile: KeyProfile, *, run_id: str | int) -> None:
-        """Append a run's profile of a frame; the same run, name and keys once more change nothing.
+        """Append a run's profile of a frame. The same run, name and keys once more change nothing.
 
         Raises:
             ArgumentTypeError: something has another type.
@@ -91,7 +91,7 @@ class ProfileHistory:
                 raise
 
     def watch(self, name: str, result: DataFrame | FilePlan, *, run_id: str | int, side: str = "left") -> bool:
-        """Record the profile that an operator took anyway for `result`; no job but the append.
+        """Record the profile that an operator took anyway for `result`. No job but the append.
 
         `result` is the very frame that an operator returned, or the plan that `delta.write` returned. Return whether
         there was a profile: an operator that planned by one that it was given has seen nothing new.
@@ -203,7 +203,7 @@ class ProfileHistory:
         return reader.table(str(self._table.name)).select(*_COLUMNS)
 
     def plot(self, name: str, *keys: str, ax: Any = None) -> Any:
-        """Draw how the shares of the hottest keys moved from run to run; needs matplotlib."""
+        """Draw how the shares of the hottest keys moved from run to run. Needs matplotlib."""
         found = self.runs(name, *keys)
         if not found:
             raise ArgumentError(f"no run of {name!r} by {list(keys)} is recorded; there is nothing to draw")

@@ -63,14 +63,14 @@ def _raw(value: bytes, seed: int, kind: int) -> int:
 def hash_key(key: Key, seed: int = 0) -> int:
     """Return the 64-bit hash (0..2**64-1) of one key.
 
-    * Equal keys have equal hashes: 1, 1.0, True and Decimal(1) are one key, as for a Python dict; -0.0 is
-      0.0; every NaN is the same key, as in Spark; an aware datetime is the same key in every time zone.
+    * Equal keys have equal hashes: 1, 1.0, True and Decimal(1) are one key, as for a Python dict. -0.0 is
+      0.0. Every NaN is the same key, as in Spark. An aware datetime is the same key in every time zone.
     * NA and NaT of pandas and the masked elements of NumPy are None.
     * "1", b"1", None and (1,) are keys of their own kind and do not meet 1.
     * The same in every process and on every platform (Python's own `hash` of text is not).
 
     Args:
-        key: int, str, bytes, float, bool, None, date, datetime, Decimal, or a (nested) tuple of these;
+        key: int, str, bytes, float, bool, None, date, datetime, Decimal, or a (nested) tuple of these.
             NumPy's scalars count as the Python values that they hold, bytearray as bytes.
         seed: any integer; it is taken modulo 2**64.
 

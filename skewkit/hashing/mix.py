@@ -2,7 +2,7 @@
 
 The mixer is the finaliser of SplitMix64 (Steele, Lea and Flood, "Fast Splittable Pseudorandom Number
 Generators", OOPSLA 2014). Carter-Wegman hashes of consecutive integers can be badly unbalanced in a single
-draw; a mixer whose every input bit moves every output bit has no such inputs in practice.
+draw. A mixer whose every input bit moves every output bit has no such inputs in practice.
 """
 
 from __future__ import annotations

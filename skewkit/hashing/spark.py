@@ -31,7 +31,7 @@ _MICROSECOND = dt.timedelta(microseconds=1)
 def xxhash64(values: Sequence[Any], types: Sequence[str]) -> int:
     """Return what Spark's `xxhash64(*values)` returns for columns of these types, as a signed 64-bit int.
 
-    `types` are Spark's simple type strings (`DataType.simpleString()`); a naive datetime of type `timestamp` is
+    `types` are Spark's simple type strings (`DataType.simpleString()`). A naive datetime of type `timestamp` is
     local time, as PySpark has it.
 
     Raises:

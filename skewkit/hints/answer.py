@@ -40,7 +40,7 @@ def difference(plain: DataFrame, frame: DataFrame) -> str | None:
 
 
 def renamed(frame: DataFrame, plain: DataFrame) -> DataFrame:
-    """Return the frame under plain Spark's names; only automatic ones, such as that of `a.k + 1`, are others."""
+    """Return the frame under plain Spark's names. Only automatic ones, such as that of `a.k + 1`, are others."""
     return frame if frame.columns == plain.columns else frame.toDF(*plain.columns)
 
 

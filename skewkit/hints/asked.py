@@ -83,7 +83,7 @@ def ask_of(
 ) -> Ask | None:
     """Return what a hint asks of a key, None where the key has none of its columns.
 
-    `own` has the user's names of the relation's columns by ours; `null_safe` says where a null is a key.
+    `own` has the user's names of the relation's columns by ours. `null_safe` says where a null is a key.
 
     Raises:
         ArgumentError: a value does not fit the type of its column.

@@ -43,7 +43,7 @@ class Condition:
 
 
 def read_condition(left: Scope, right: Scope, text: str, context: WithClauses) -> Condition:
-    """Return the condition of ON; operands that are no plain columns become columns of their side."""
+    """Return the condition of ON. Operands that are no plain columns become columns of their side."""
     columns: dict[Side, dict[str, str]] = {"left": {}, "right": {}}
     pairs, flags, rest = [], [], []
     for part in conjuncts_of(text):
@@ -120,7 +120,7 @@ def plain(scope: Scope, text: str) -> str | None:
 def side_of(left: Scope, right: Scope, text: str) -> Side | None:
     """Return the side whose columns a text reads, None where it reads both sides' or none.
 
-    A guess by names; Spark resolves the text on that side, and refuses it where the guess is wrong.
+    A guess by names. Spark resolves the text on that side, and refuses it where the guess is wrong.
     """
     names = names_in(text)
     if names is None or {token.name for token in tokens_of(text)} & {"select", "?", ":", "from"}:

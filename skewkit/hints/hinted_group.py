@@ -34,7 +34,7 @@ class _Item:
 
 
 def group(block: QueryBlock, scope: Scope, joins: Joins) -> tuple[list[Edit], FollowedHint] | None:
-    """Return the edits for a hinted GROUP BY, with what became of the hint; None where no hint is about its keys.
+    """Return the edits for a hinted GROUP BY, with what became of the hint. None where no hint is about its keys.
 
     Raises:
         NotCut: it is left to plain Spark, as the reason says.

@@ -37,7 +37,7 @@ class Joined:
 
 @dataclass(frozen=True)
 class Joins:
-    """Joins the relations of a FROM; `hinted` has the hints of each relation's alias, under our scopes.
+    """Joins the relations of a FROM. `hinted` has the hints of each relation's alias, under our scopes.
 
     Joins of the relations in `forced` are Spark's, as a hint of its own says how it joins them.
     """

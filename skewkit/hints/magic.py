@@ -14,7 +14,7 @@ MAGIC = "skewsql"
 
 
 def load_ipython_extension(shell: Any) -> None:
-    """Give a notebook `%%skewsql`, whose cell is a query for `skewkit.sql`; `%load_ext skewkit` calls this.
+    """Give a notebook `%%skewsql`, whose cell is a query for `skewkit.sql`. `%load_ext skewkit` calls this.
 
     The line may name a variable for the result: `%%skewsql orders_by_customer`. The session is the notebook's variable
     `spark`, or else the active one.
@@ -29,7 +29,7 @@ def unload_ipython_extension(shell: Any) -> None:
 
 def _magic(shell: Any) -> Callable[[str, str], DataFrame]:
     def skewsql(line: str, cell: str) -> DataFrame:
-        """Run the cell's query with its SKEW hints followed; the line may name a variable for the frame."""
+        """Run the cell's query with its SKEW hints followed. The line may name a variable for the frame."""
         spark = shell.user_ns.get("spark") or SparkSession.getActiveSession()
         if spark is None:
             raise EnvironmentProblem("there is no Spark session; put one into the variable spark")

@@ -29,7 +29,7 @@ def register(spark: SparkSession) -> list[str]:
     * `skew_share(profile, key_hash)`: the share of a key in a profile as JSON (`KeyProfile.to_json()`).
     * `skew_top_keys(top, total)`: a table of the most frequent keys, from `approx_top_k` and `count(*)`.
 
-    They are evaluated by Spark itself, no Python is involved; calling it again replaces them. Each is a file of its own
+    They are evaluated by Spark itself, no Python is involved. Calling it again replaces them. Each is a file of its own
     in `sql/functions/`, to be read by `SOURCE` in `spark-sql`. A function that the session's Spark cannot have is left
     out of the list: `skew_top_keys` works from Spark 4.1 on, where `approx_top_k` came.
 

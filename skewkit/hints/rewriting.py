@@ -113,7 +113,7 @@ def _check_alone(block: QueryBlock, runner: Runner) -> None:
 
 
 def _grouped(block: QueryBlock, joined: Joined, joins: Joins) -> Rewritten | None:
-    """Return the SELECT with its GROUP BY computed; None where no hint is about it."""
+    """Return the SELECT with its GROUP BY computed. None where no hint is about it."""
     found = group(block, joined.scope, joins)
     if found is None:
         return None
@@ -124,7 +124,7 @@ def _grouped(block: QueryBlock, joined: Joined, joins: Joins) -> Rewritten | Non
 
 
 def _windowed(block: QueryBlock, joined: Joined, joins: Joins, stars: Sequence[Token]) -> Rewritten | None:
-    """Return the SELECT with its hinted windows computed; None where no hint is about them."""
+    """Return the SELECT with its hinted windows computed. None where no hint is about them."""
     check_windows(block, stars)
     found = windows(block, joined.scope, joins)
     if found is None:

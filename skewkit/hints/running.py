@@ -29,7 +29,7 @@ class Runner:
         self._made = 0
 
     def add(self, frame: DataFrame, given: str | None = None) -> str:
-        """Return the word that a frame is named by in texts; `given` is what the user calls it."""
+        """Return the word that a frame is named by in texts. `given` is what the user calls it."""
         name = self.fresh("t")
         self.frames[name] = frame
         if given is not None:

@@ -23,7 +23,7 @@ Named = tuple[tuple[str, str], ...]
 class Scope:
     """A frame of columns under our names, and by which alias and in which order the user sees them.
 
-    `star` is what `*` gives; a column that a USING join hides is in `aliases` only.
+    `star` is what `*` gives. A column that a USING join hides is in `aliases` only.
     """
 
     runner: Runner
@@ -74,7 +74,7 @@ class Scope:
         return self.runner.add(self.frame.select(*self.exposed(mentions, star=star), *more))
 
     def with_texts(self, texts: Mapping[str, str], context: WithClauses) -> Scope:
-        """Return the scope with more columns, under these names of ours, computed by SQL texts; Spark resolves them."""
+        """Return the scope with more columns, under these names of ours, computed by SQL texts. Spark resolves them."""
         if not texts:
             return self
         self.runner.spoken.update(texts)

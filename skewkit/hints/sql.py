@@ -33,14 +33,14 @@ def sql(spark: SparkSession, query: str, args: Any = None, **frames: Any) -> Dat
 
     * Without a hint it is `spark.sql`, and the text is not read.
     * A hint stands behind a SELECT, anywhere in the query: `SELECT /*+ SKEW('orders', 'cust', (1, 2)) */ ...`.
-      The relation is a table, an alias or a sub-query's alias in that SELECT's FROM; then come key columns, then keys
+      The relation is a table, an alias or a sub-query's alias in that SELECT's FROM. Then come key columns, then keys
       that are hot. `SKEW_JOIN`, and `SKEW(t(c)(1, 2))` without quotes, are understood here, too.
     * Named keys are treated as hot, as `heavy=` of `skew_join` says. With a column alone its keys are profiled, and
       treated if one is hot. With the relation alone all is left to `auto`.
-    * Only the hinted joins are cut out of the query and spliced in again as one frame; all else is the user's text.
+    * Only the hinted joins are cut out of the query and spliced in again as one frame. All else is the user's text.
     * The schema must be that of the query without hints. Where it is not, or a part of SQL is not known here, plain
       Spark answers, and `explain` says why.
-    * `SELECT * FROM skew_top_keys(TABLE(t), 'c')` gives the most frequent values of a column; `register` has more.
+    * `SELECT * FROM skew_top_keys(TABLE(t), 'c')` gives the most frequent values of a column. `register` has more.
     * `INSERT ... SELECT` and `CREATE TABLE ... AS SELECT` run at once, as in `spark.sql`.
 
     Args:
@@ -114,7 +114,7 @@ def _left_to_spark(spark: SparkSession, query: str, args: Any, frames: dict[str,
 
 
 def _followed(runner: Runner, statement: Statement, plain: DataFrame) -> tuple[DataFrame | None, QueryAnswer]:
-    """Return the query's frame with its hints followed, inner ones first; None where plain Spark answers all."""
+    """Return the query's frame with its hints followed, inner ones first. None where plain Spark answers all."""
     text, found = statement.query, None
     done: list[FollowedHint] = []
     reasons: list[str] = []

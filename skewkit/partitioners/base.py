@@ -32,7 +32,7 @@ _ONES = np.ones(_BLOCK)
 class Partitioner(Changing, ABC):
     """Sends every message (a key and a weight) to one of `workers` workers.
 
-    * The same arguments, seed and messages give the same routes, in any process; `route_many` gives the
+    * The same arguments, seed and messages give the same routes, in any process. `route_many` gives the
       routes that `route` gives one by one, however the messages are cut into calls.
     * No load is lost: the loads sum to the weights sent (up to rounding).
     * Over any stretch of messages without a new plan or a change of workers, a key reaches at most as many
@@ -44,7 +44,7 @@ class Partitioner(Changing, ABC):
         workers: number of workers n; workers that were removed keep their numbers and count.
         seed: seed of every hash and draw.
         messages: number of messages sent so far.
-        plans: number of plans made so far; stays 0 with schemes that do not plan.
+        plans: number of plans made so far. Stays 0 with schemes that do not plan.
         exchanged: messages between workers and this source beside the stream and its acknowledgements.
     """
 
@@ -169,7 +169,7 @@ class Partitioner(Changing, ABC):
         self._tick(real_number("now", now, low=-math.inf))
 
     def as_source(self: P, source: int, sources: int) -> P:
-        """Make this instance source number `source` of `sources` and return it; call it before routing.
+        """Make this instance source number `source` of `sources` and return it. Call it before routing.
 
         Sources share their hash functions, so that a key keeps its choices, but not their turns and random
         draws: else all sources would begin with the same worker. Most schemes have neither and stay as they
@@ -185,10 +185,10 @@ class Partitioner(Changing, ABC):
         return self
 
     def share_workers(self, other: Partitioner) -> None:
-        """Hear from the same workers as `other`, another source of the same scheme; call it before routing.
+        """Hear from the same workers as `other`, another source of the same scheme. Call it before routing.
 
         It matters to schemes whose workers send signals to all sources (`consistent`), and to those that make one
-        plan of what all sources have seen (`dkg`); the others ignore it.
+        plan of what all sources have seen (`dkg`). The others ignore it.
 
         Raises:
             ArgumentTypeError: `other` is a partitioner of another scheme.
@@ -231,7 +231,7 @@ class Partitioner(Changing, ABC):
         return np.array(routes, dtype=np.int32)
 
     def _run_compiled(self, hashes: Hashes, weights: Floats, routes: Routes) -> bool:
-        """Do what `_route_all` does in a compiled loop and return True; False where there is none."""
+        """Do what `_route_all` does in a compiled loop and return True. False where there is none."""
         return False
 
     @abstractmethod
@@ -239,7 +239,7 @@ class Partitioner(Changing, ABC):
         """Return `choices` by the hash of the key."""
 
     def _choices_beside(self, others: Sequence[Any], hashed: int) -> int:
-        """Return `choices_beside` by the hash; the workers of a key with fewer are mostly among those with more."""
+        """Return `choices_beside` by the hash. The workers of a key with fewer are mostly among those with more."""
         return max(map(int, [self._choices(hashed), *(source._choices(hashed) for source in others)]))
 
     def _seat(self, source: int, sources: int) -> None:
@@ -255,7 +255,7 @@ class Partitioner(Changing, ABC):
         return None
 
     def _share(self, other: Any) -> None:
-        """Take over what the workers share among sources; nothing to do for most schemes."""
+        """Take over what the workers share among sources. Nothing to do for most schemes."""
         return None
 
     def _load_view(self) -> Floats:

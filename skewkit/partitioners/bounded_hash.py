@@ -14,7 +14,7 @@ from skewkit.sketch import HashRing
 
 
 class BoundedHash(Bounded):
-    """CH: workers stand on a ring; a key goes clockwise from its own place to the first worker with room.
+    """CH: workers stand on a ring. A key goes clockwise from its own place to the first worker with room.
 
     Sources: Nasir et al., "Load Balancing for Skewed Streams on Heterogeneous Clusters", Section III-C;
     Mirrokni, Thorup and Zadimoghaddam, "Consistent Hashing with Bounded Loads", 2016.

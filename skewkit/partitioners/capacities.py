@@ -35,7 +35,7 @@ def checked_capacities(capacities: Sequence[float] | npt.NDArray[Any] | None, wo
 
 
 def relative_capacities(capacities: Sequence[float] | None, workers: int) -> Floats:
-    """Return checked capacities divided by their mean, (workers,); all 1 where None are given.
+    """Return checked capacities divided by their mean, (workers,). All 1 where None are given.
 
     >>> relative_capacities((1.0, 3.0), workers=2).tolist()
     [0.5, 1.5]

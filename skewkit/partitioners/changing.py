@@ -10,7 +10,7 @@ from skewkit.errors import ArgumentError, UnsupportedError
 
 
 class Changing:
-    """The part of a partitioner that lets workers join and leave; see `Partitioner`, which sets the attributes."""
+    """The part of a partitioner that lets workers join and leave. See `Partitioner`, which sets the attributes."""
 
     name: ClassVar[str]
     elastic: ClassVar[bool] = False  # workers can be added and removed
@@ -70,7 +70,7 @@ class Changing:
             )
 
     def _check_room(self) -> None:
-        """Refuse one more worker where it could get nothing; most schemes have room for any number."""
+        """Refuse one more worker where it could get nothing. Most schemes have room for any number."""
         return None
 
     def _admit(self, worker: int) -> None:

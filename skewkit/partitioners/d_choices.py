@@ -20,10 +20,10 @@ _REMEMBERED = 1 << 14  # candidate lists kept; they are drawn again when needed
 
 
 class DChoices(HeadTail):
-    """Keys of the head go to the least loaded of d workers, keys of the tail of two; d follows the stream.
+    """Keys of the head go to the least loaded of d workers, keys of the tail of two. The number d follows the stream.
 
     Source: Nasir et al., "When Two Choices Are not Enough", Algorithm 1 and Section IV-A. d is the least number that
-    satisfies Equation (3) for the shares seen so far; d = workers means all of them (W-Choices).
+    satisfies Equation (3) for the shares seen so far. With d = workers these are all of them (W-Choices).
 
     The paper computes d for every message of the head. Here it is computed again when the number of messages
     has grown by the factor 1 + refresh: shares move little in between.
@@ -33,12 +33,12 @@ class DChoices(HeadTail):
     * Equation (3) is a necessary condition: how balanced the loads are depends on the hash draw, too.
 
     Options:
-        theta: least share of a key of the head; 1 / (5 workers) by default.
+        theta: least share of a key of the head. 1 / (5 workers) by default.
         epsilon: tolerated imbalance, as a share of all load.
-        capacity: counters of the SpaceSaving sketch; by default 10 per worker, and 2 / theta at least.
-        refresh: growth of the number of messages after which d is computed again; 0 computes d for every
+        capacity: counters of the SpaceSaving sketch. By default 10 per worker, and 2 / theta at least.
+        refresh: growth of the number of messages after which d is computed again. 0 computes d for every
             message of the head.
-        d: None finds the number of choices by Equation (3); a number is used throughout (Greedy-d, with which
+        d: None finds the number of choices by Equation (3). A number is used throughout (Greedy-d, with which
             Section V-B looks for the least d that would have done).
 
     >>> p = DChoices(workers=50, seed=1)

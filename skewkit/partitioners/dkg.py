@@ -20,21 +20,21 @@ class DistributionAware(Planned):
     rule over both.
 
     Not fitted, it learns from the first `learning` messages, which go with their buckets, dealt out evenly.
-    Then it plans once; sources of one stream (`share_workers`) count together and make one plan. Where skewkit
+    Then it plans once. Sources of one stream (`share_workers`) count together and make one plan. Where skewkit
     departs from the paper, unless `literal` is set: buckets that were empty while learning are planned with what
     is to be expected of them (`expected_weights`), not with zero. By the letter all of them go to one worker,
     which ends 3 times above the mean with short learning and a large mu.
 
-    * choices(key) is 1; a key moves once, when learning ends, or not at all after `fit`.
+    * choices(key) is 1. A key moves once, when learning ends, or not at all after `fit`.
     * With known frequencies the greatest load is at most 4/3 times that of any placement of the heavy keys and the
-      buckets (Graham); keys that share a bucket stay together. The paper's Theorem 2.3 gives (1 + theta) times the
-      best placement of keys for mu >= 1 / theta >= workers. The defaults meet that up to 4 workers; with more, ask
+      buckets (Graham). Keys that share a bucket stay together. The paper's Theorem 2.3 gives (1 + theta) times the
+      best placement of keys for mu >= 1 / theta >= workers. The defaults meet that up to 4 workers. With more, ask
       for mu = 5 * workers.
     * A key heavier than the mean load cannot be balanced by this scheme: it stays whole.
 
     Options:
         theta: least share of a heavy key; 1 / (5 workers) by default.
-        capacity: counters of the SpaceSaving sketch; by default 10 per worker, and 2 / theta at least.
+        capacity: counters of the SpaceSaving sketch. By default 10 per worker, and 2 / theta at least.
         mu: hash buckets per worker.
         learning: messages to learn from; by default 100 per worker, and 1,000 at least.
         literal: plan buckets with the weights seen, as the paper has it.

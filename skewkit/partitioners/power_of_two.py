@@ -14,7 +14,7 @@ from skewkit.partitioners.rules.candidates import candidate, candidate_many
 
 
 class PowerOfTwo(TwoCandidates):
-    """PoTC: two workers drawn at random for every message; the less loaded one takes it.
+    """PoTC: two workers drawn at random for every message. The less loaded one takes it.
 
     Source: Nasir et al., "Load Balancing for Skewed Streams on Heterogeneous Clusters", Sections III-D and
     VI-A1 (Lemma VI.2). The draws follow from the seed and the number of the message. It has no options.

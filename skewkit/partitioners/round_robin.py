@@ -14,13 +14,13 @@ class RoundRobin(HeadTail):
     """Messages of the head go to all workers in turn, keys of the tail to the less loaded of two.
 
     Source: Nasir et al., "When Two Choices Are not Enough", Section III-B (the Round-Robin baseline). The
-    head does not look at the loads; the seed says where the circle begins.
+    head does not look at the loads. The seed says where the circle begins.
 
     * choices(key) is the number of workers while the key is in the head, else 2.
 
     Options:
-        theta: least share of a key of the head; 1 / (5 workers) by default.
-        capacity: counters of the SpaceSaving sketch; by default 10 per worker, and 2 / theta at least.
+        theta: least share of a key of the head. 1 / (5 workers) by default.
+        capacity: counters of the SpaceSaving sketch. By default 10 per worker, and 2 / theta at least.
 
     >>> p = RoundRobin(workers=4, seed=1)
     >>> p.route_many(["a"] * 8) is not None and p.loads.tolist()

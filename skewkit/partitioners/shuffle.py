@@ -12,7 +12,7 @@ from skewkit.partitioners.base import Partitioner, Routes
 
 
 class ShuffleGrouping(Partitioner):
-    """SG: every message goes to the next worker in cyclic order; the seed says where the circle begins.
+    """SG: every message goes to the next worker in cyclic order. The seed says where the circle begins.
 
     Source: Nasir et al., "When Two Choices Are not Enough", Section II-B. It has no options.
 

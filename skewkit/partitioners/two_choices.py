@@ -12,7 +12,7 @@ from skewkit.partitioners.rules.candidates import candidate, candidate_many
 
 
 class TwoChoices(TwoCandidates):
-    """PKG: two hash functions of the key name two workers; the less loaded one takes the message.
+    """PKG: two hash functions of the key name two workers. The less loaded one takes the message.
 
     Source: Nasir et al., "When Two Choices Are not Enough", Section II-B (PKG) and III-B (Greedy-d, d = 2).
     Loads are those that this instance has sent. It has no options.

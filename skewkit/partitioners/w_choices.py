@@ -20,8 +20,8 @@ class WChoices(HeadTail):
     * With theta <= 1 / workers the balance is close to ideal whatever the skew (Section V, Q1).
 
     Options:
-        theta: least share of a key of the head; 1 / (5 workers) by default.
-        capacity: counters of the SpaceSaving sketch; by default 10 per worker, and 2 / theta at least.
+        theta: least share of a key of the head. 1 / (5 workers) by default.
+        capacity: counters of the SpaceSaving sketch. By default 10 per worker, and 2 / theta at least.
 
     >>> p = WChoices(workers=10, seed=1)
     >>> sorted(set(p.route_many(["a"] * 100).tolist())) == list(range(10))

@@ -19,7 +19,7 @@ class Choice:
     """The chosen strategy with its reason, the profile and plan it rests on, and notes for the reader.
 
     `operator` is the title of the call and `kind` the operator's name. A join rests on two profiles, of its left side
-    and, in `other`, of its right side. `lines` are what a strategy says of its plan; without them the plan is shown.
+    and, in `other`, of its right side. `lines` are what a strategy says of its plan. Without them the plan is shown.
     `result` is what is known of the keys of the frame that the operator returns.
     """
 

@@ -33,7 +33,7 @@ def placeholder_lines(plan: KeyPlan, *, join: bool = True) -> tuple[str, ...]:
 
 
 def plan_text(plan: KeyPlan, *, counted: bool = True) -> str:
-    """Return a plan's partitions, pieces and loads in three lines; no loads where nobody `counted` the keys' rows."""
+    """Return a plan's partitions, pieces and loads in three lines. No loads where nobody `counted` the keys' rows."""
     pieces = sum(len(h.parts) for h in plan.heavy)
     mean = sum(plan.loads) / plan.partitions
     return "\n".join(
@@ -50,7 +50,7 @@ def plan_text(plan: KeyPlan, *, counted: bool = True) -> str:
 
 
 def plan_lines(plan: KeyPlan, *, counted: bool) -> list[str]:
-    """Return the lines of a plan; no loads where nobody `counted` the keys' rows."""
+    """Return the lines of a plan. No loads where nobody `counted` the keys' rows."""
     return ["  plan       " + plan_text(plan, counted=counted).replace("\n", "\n             ")]
 
 

@@ -26,7 +26,7 @@ NO_REPORTS = (
 
 
 def run(stream: Stream, scheme: str, workers: int, seed: int = 0, epsilon: float = EPSILON, sources: int = 1) -> Trace:
-    """Replay with epsilon where the scheme has one; ON_RING is CH with VIRTUAL points per worker on its ring."""
+    """Replay with epsilon where the scheme has one. ON_RING is CH with VIRTUAL points per worker on its ring."""
     if scheme == ON_RING:
         return replay(stream, "bounded_hash", workers, sources=sources, seed=seed, epsilon=epsilon, points=VIRTUAL)
     if scheme in ("random_choices", "bounded_hash", "consistent"):

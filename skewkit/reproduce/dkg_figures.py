@@ -31,7 +31,7 @@ def throughput(stream: Stream, scheme: str, workers: int, count: int, **options:
 def optimality(size: Size, seed: int) -> list[Row]:
     """Theorem 2.3: greatest load over the least possible, the worst of some draws, with known frequencies.
 
-    The least possible is not known; the heaviest key and the mean load are both lower bounds of it, so the ratio
+    The least possible is not known. The heaviest key and the mean load are both lower bounds of it, so the ratio
     errs on the side against DKG.
     """
     rows: list[Row] = []

@@ -14,7 +14,7 @@ T = TypeVar("T")
 
 
 class Size(Enum):
-    """How much of a figure is measured; FULL is as large as the paper wherever that can be waited for.
+    """How much of a figure is measured. FULL is as large as the paper wherever that can be waited for.
 
     >>> Size.QUICK.of(full=10_000_000, quick=200_000, tiny=2_000)
     200000

@@ -32,7 +32,7 @@ class Setting:
 
 
 def tuples(setting: Setting, seed: int) -> tuple[Stream, Floats, Floats]:
-    """Return keys, execution times and arrivals of one stream; items and times are matched at random.
+    """Return keys, execution times and arrivals of one stream. Items and times are matched at random.
 
     >>> keys, work, arrivals = tuples(Setting(messages=1000), 1)
     >>> bool(arrivals[1] - arrivals[0] == work.mean() / 5)

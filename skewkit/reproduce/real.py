@@ -29,7 +29,7 @@ class RealStream(NamedTuple):
 
 
 def words(messages: int) -> RealStream:
-    """Return words of novels, for the Twitter and Wikipedia streams; fewer messages if there are not so many."""
+    """Return words of novels, for the Twitter and Wikipedia streams. Fewer messages if there are not so many."""
     found = _read("novels_words", "word", messages)
     if found is None:
         return RealStream("generated words", streams.zipf(messages, keys=84_000, exponent=0.95, seed=7))
@@ -37,7 +37,7 @@ def words(messages: int) -> RealStream:
 
 
 def changes(messages: int) -> RealStream:
-    """Return directories of git changes, for the streams with drift; fewer messages if there are not so many.
+    """Return directories of git changes, for the streams with drift. Fewer messages if there are not so many.
 
     Fewer than all are taken as even cuts out of the whole history, so that the drift stays in.
     """
@@ -45,7 +45,7 @@ def changes(messages: int) -> RealStream:
 
 
 def authors(messages: int) -> RealStream:
-    """Return authors of git changes, who come in bursts; fewer messages are even cuts, too."""
+    """Return authors of git changes, who come in bursts. Fewer messages are even cuts, too."""
     return _history("author", "authors", messages)
 
 

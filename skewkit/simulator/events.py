@@ -37,7 +37,7 @@ class ChangeCapacity:
 
 @dataclass(frozen=True)
 class RemoveWorker:
-    """From `time` on a worker gets no more messages; it finishes those that it has, so none is lost.
+    """From `time` on a worker gets no more messages. It finishes those that it has, so none is lost.
 
     All sources are told at once (`Partitioner.remove_worker`).
 

@@ -58,7 +58,7 @@ def replay(
         service_times: time per message at capacity 1: one number, an array (m,), or a mapping from every key
             of the stream to its time.
         capacities: (workers,) speeds; a message takes its service time divided by the worker's capacity.
-        arrivals: (m,) times of arrival, not falling; by default one message per unit of time from 0 on, as in
+        arrivals: (m,) times of arrival, not falling. By default one message per unit of time from 0 on, as in
             Nasir et al., "Load Balancing for Skewed Streams on Heterogeneous Clusters", Section IV.
         events: what happens to the workers (`ChangeCapacity`, `RemoveWorker`, `AddWorker`), each before the
             first message that arrives at its time or later. Workers come and go only with schemes that allow it

@@ -19,7 +19,7 @@ Sources = Sequence[Partitioner]
 
 
 def tell(sources: Sources, event: Event) -> None:
-    """Tell all sources of a worker that leaves or joins; other events are not for them."""
+    """Tell all sources of a worker that leaves or joins. Other events are not for them."""
     for source in sources:
         if isinstance(event, RemoveWorker):
             source.remove_worker(event.worker)
@@ -60,9 +60,9 @@ def route_and_report(
     speeds: Speeds,
     events: Sequence[Event],
 ) -> npt.NDArray[np.int32]:
-    """Route message by message, and tell the time; a source hears of its messages as soon as they are done.
+    """Route message by message, and tell the time. A source hears of its messages as soon as they are done.
 
-    Reports and events come in the order of time, at one time reports first; a message comes after all that has
+    Reports and events come in the order of time, at one time reports first. A message comes after all that has
     its time.
     """
     routes = np.empty(len(keys), dtype=np.int32)

@@ -15,7 +15,7 @@ class Speeds:
     """The capacities of the workers, constant between the events that change them.
 
     A worker's clock counts the work it could have done since time 0: at capacity 1 it is the time itself. On that
-    clock every message takes as long as its service time, whatever changes meanwhile; so queues are exact.
+    clock every message takes as long as its service time, whatever changes meanwhile. So queues are exact.
 
     Args:
         capacities: (workers,) at the beginning, above zero.

@@ -38,7 +38,7 @@ def zipf_shares(keys: int, exponent: float) -> Floats:
 
 
 def zipf(messages: int, keys: int, exponent: float, seed: int = 0) -> Stream:
-    """Return a stream of independent draws from Zipf's law; key 0 is the heaviest, keys - 1 the lightest.
+    """Return a stream of independent draws from Zipf's law. Key 0 is the heaviest, keys - 1 the lightest.
 
     Returns:
         int64 array (messages,).
@@ -72,7 +72,7 @@ def drifting_zipf(messages: int, keys: int, exponent: float, periods: int, seed:
     """Return a Zipf stream whose heavy keys change: every period ranks the keys anew, at random.
 
     The stream is cut into `periods` parts of equal length (give or take one message). In the first, key 0 is
-    the heaviest; with one period the stream is that of `zipf`.
+    the heaviest. With one period the stream is that of `zipf`.
 
     Raises:
         ArgumentError, ArgumentTypeError: a number, or the seed, is out of range or no number.
@@ -95,7 +95,7 @@ def turning_zipf(
 
     Source: the time-evolving ZF data set of Huang, "Efficient Time-Evolving Stream Processing at Scale",
     Section 6.1: of every N messages the first 0.8 N draw key i with a probability proportional to rank**-z, the
-    last 0.2 N with another ranking. How the ranks change is lost in the text at hand; here they are reversed.
+    last 0.2 N with another ranking. How the ranks change is lost in the text at hand. Here they are reversed.
 
     Args:
         messages: length of the stream.
@@ -125,7 +125,7 @@ def _draws(seed: int) -> np.random.Generator:
 def from_parquet(path: str | Path, column: str, messages: int | None = None) -> Stream:
     """Return a column of a Parquet file as a stream: one number per distinct value, in the order of the file.
 
-    Values are numbered in the order in which they come first; rows with a null are left out. It needs pyarrow.
+    Values are numbered in the order in which they come first. Rows with a null are left out. It needs pyarrow.
 
     Args:
         path: the file.

@@ -31,7 +31,7 @@ class CountMin:
     * true weight <= high(key), always.
     * high(key) <= true weight + e / width * total, each with probability at least 1 - exp(-depth) over the
       seed.
-    * `merge` gives exactly the sketch of both streams together; it needs equal width, depth and seed.
+    * `merge` gives exactly the sketch of both streams together. It needs equal width, depth and seed.
 
     Args:
         width: cells per row.

@@ -50,7 +50,7 @@ class Decayed(Generic[S]):
     * `add_many` gives the same state as one `add` after the other.
 
     Args:
-        sketch: a SpaceSaving or a CountMin, best an empty one; it is filled and scaled in place.
+        sketch: a SpaceSaving or a CountMin, best an empty one. It is filled and scaled in place.
         epoch: messages per epoch (the paper takes 1,000).
         alpha: factor per epoch, 0..1: 1 never forgets, 0 forgets all (the paper takes 0.2).
 
@@ -119,7 +119,7 @@ class Decayed(Generic[S]):
         """Count many keys, epoch by epoch.
 
         Raises:
-            ArgumentError: a weight is negative or not finite, or there are not as many weights as keys; nothing is
+            ArgumentError: a weight is negative or not finite, or there are not as many weights as keys. Nothing is
                 counted then.
             ArgumentTypeError: `keys` is no sequence of keys, or a weight is no number.
         """

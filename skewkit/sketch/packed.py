@@ -9,7 +9,7 @@ from skewkit.sketch.spacesaving import SpaceSaving
 
 
 def pack(sketch: SpaceSaving) -> Table:
-    """Return a sketch of 64-bit hashes as arrays; the sketch itself stays as it is.
+    """Return a sketch of 64-bit hashes as arrays. The sketch itself stays as it is.
 
     >>> sketch = SpaceSaving(2)
     >>> sketch.add_many([5, 7, 5, 9])

@@ -21,7 +21,7 @@ _NUMBERS = 1 << 32
 
 
 class HashRing:
-    """Workers stand at `points` places each on a ring of 2**64; a key belongs to the next place clockwise.
+    """Workers stand at `points` places each on a ring of 2**64. A key belongs to the next place clockwise.
 
     * Where a worker stands follows from its number, `points` and the seed alone, so a ring is the same however
       its workers came and went.
@@ -95,7 +95,7 @@ class HashRing:
         return len(self.workers)
 
     def start(self, hashed: int) -> int:
-        """Return the index of the first place at or after a hash; `owners` says whose it is."""
+        """Return the index of the first place at or after a hash. `owners` says whose it is."""
         return bisect_left(self.places, hashed) % len(self.places)
 
     def starts(self, hashes: Hashes) -> npt.NDArray[np.int64]:

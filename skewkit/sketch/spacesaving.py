@@ -57,7 +57,7 @@ class SpaceSaving:
     * `merge` and `scale`, in any order and number, keep all of this.
     * An update takes O(log counters) amortised. Keys live in a dict, and a heap orders them by what they had when the
       heap last looked, which can only be too low.
-    * Keys are equal as for a dict, and a NaN is the same key as any other, as in Spark; NA and NaT of pandas are None.
+    * Keys are equal as for a dict, and a NaN is the same key as any other, as in Spark. NA and NaT of pandas are None.
     * Deterministic: of the keys with the least count, the one that was taken in first gives way.
 
     Args:

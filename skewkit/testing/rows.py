@@ -7,17 +7,20 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, DataType
 
 from skewkit.spark.expressions.keys import has_fixed_hash
+from skewkit.spark.session.compat import is_off
+
+_RETAIN = "spark.sql.retainGroupColumns"
 
 
 def assert_same_rows(actual: DataFrame, expected: DataFrame, *, unordered: tuple[str, ...] = ()) -> int:
-    """Check that two frames have the same columns, types and multiset of rows; return the number of rows.
+    """Check that two frames have the same columns, types and multiset of rows. Return the number of rows.
 
     Rows are counted in one query, with nulls, NaN and -0.0 compared as Spark groups them. Floating point sums that were
     added up in another order are different values. `unordered` names array columns whose order does not matter, as
     `collect_list` and `collect_set` return them.
 
     Raises:
-        AssertionError: the frames differ; the message shows up to five rows with how often each frame has them.
+        AssertionError: the frames differ. The message shows up to five rows with how often each frame has them.
 
     >>> assert_same_rows(spark.range(3), spark.range(3))
     3
@@ -33,15 +36,21 @@ def assert_same_rows(actual: DataFrame, expected: DataFrame, *, unordered: tuple
         plain = frame.toDF(*names)
         cells = [_comparable(n, f.dataType, n in arrays).alias(n) for n, f in zip(names, fields, strict=True)]
         sides.append(plain.select(*cells, F.lit(sign).alias("side")))
-    counts = sides[0].unionAll(sides[1]).groupBy(*names)
-    found = counts.agg(
-        F.count(F.when(F.col("side") > 0, 1)).alias("actual"),
-        F.count(F.when(F.col("side") < 0, 1)).alias("expected"),
-        F.first(F.struct(*names)).alias("row"),  # a session may leave the columns of groups out
+    # A session may leave the columns of groups out. Else they are not asked for: rows with a `first` are sorted.
+    lost = [F.first(name).alias(name) for name in names] if is_off(actual.sparkSession, _RETAIN) else []
+    found = (
+        sides[0]
+        .unionAll(sides[1])
+        .groupBy(*names)
+        .agg(
+            F.count(F.when(F.col("side") > 0, 1)).alias("actual"),
+            F.count(F.when(F.col("side") < 0, 1)).alias("expected"),
+            *lost,
+        )
     )
     off = F.col("actual") != F.col("expected")
     shown = F.slice(
-        F.collect_list(F.when(off, F.substring(F.to_json(F.struct("actual", "expected", "row.*")), 1, 300))), 1, 5
+        F.collect_list(F.when(off, F.substring(F.to_json(F.struct("actual", "expected", *names)), 1, 300))), 1, 5
     )
     result = found.agg(
         F.sum("actual").alias("rows"), F.count(F.when(off, 1)).alias("wrong"), shown.alias("shown")

@@ -128,7 +128,7 @@ def _why(said: str) -> str:
 
 @contextlib.contextmanager
 def _quiet(log: Path) -> Iterator[None]:
-    """Send file descriptors 1 and 2 to a file; a JVM that is started meanwhile keeps writing there."""
+    """Send file descriptors 1 and 2 to a file. A JVM that is started meanwhile keeps writing there."""
     sys.stdout.flush()
     sys.stderr.flush()
     saved = [os.dup(1), os.dup(2)]

@@ -9,6 +9,7 @@ from skewkit.errors import (
     ArgumentError,
     ArgumentTypeError,
     ColumnNotFoundError,
+    EnvironmentProblem,
     KeyTypeError,
     ProfileError,
     SkewkitError,
@@ -382,4 +383,18 @@ def test_streams_are_refused_on_both_kinds_of_session(spark):
         lambda: skewkit.skew_join(stream, spark.range(9).withColumnRenamed("id", "value"), "value"),
     ):
         with pytest.raises(UnsupportedError, match="foreachBatch"):
+            call()
+
+
+def test_a_frame_of_a_session_that_was_stopped(spark, df, monkeypatch):
+    """Stopping a session takes its context's JVM away; what is left of a frame answers with a bare AssertionError."""
+    other = df.select("k")
+    monkeypatch.setattr(spark.sparkContext, "_jsc", None)
+    for call in (
+        lambda: skewkit.skew_groupby(df, "k"),
+        lambda: skewkit.skew_window(df, "k", "v"),
+        lambda: skewkit.skew_profile(df, "k"),
+        lambda: skewkit.skew_join(df, other, "k"),
+    ):
+        with pytest.raises(EnvironmentProblem, match="a session that was stopped; make the frame anew"):
             call()

@@ -39,7 +39,7 @@ _DICT_NAMES = {"average": "avg", "mean": "avg", "size": "count", "std": "stddev"
 
 @counted()
 def grouped_aggregates(group: Grouping, exprs: Sequence[Any], merges: Merges | None = None) -> DataFrame:
-    """Return one row per key with the aggregates; `merges` says how partial results of Python aggregates merge."""
+    """Return one row per key with the aggregates. `merges` says how partial results of Python aggregates merge."""
     check_aggregates(exprs)
     check_merges(merges)
     native = analysed(lambda: group.df.groupBy(*group.keys.columns).agg(*exprs), SPLITS)

@@ -79,7 +79,7 @@ def apply_cogroup(left: Grouping, right: Grouping, func: GroupFunction, schema: 
 
 
 def _together(left: Grouping, right: Grouping) -> KeyProfile:
-    """Return the profile of the rows of both sides; one query profiles what is not known.
+    """Return the profile of the rows of both sides. One query profiles what is not known.
 
     Where keys were named, for either side, they are the hot ones, and nothing is profiled.
     """

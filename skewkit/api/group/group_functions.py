@@ -72,7 +72,7 @@ class Functions:
 
 @counted()
 def apply_function(group: Grouping, given: Functions) -> DataFrame:
-    """Run a group function, in parts for hot keys if there is a merge; nothing of the user's runs before an action."""
+    """Run a group function, in parts for hot keys if there is a merge. Nothing of the user's runs before an action."""
     by = _checked(group, given)
     group = replace(group, work=function_work(given.seconds_per_row))
     plain = with_schema(given.schema, lambda: _plain(group, given))
@@ -116,7 +116,7 @@ def _plain(group: Grouping, given: Functions) -> DataFrame:
 
 
 def _positions(schema: StructType, keys: Sequence[str]) -> tuple[int, ...]:
-    """Return where a schema has the key's columns; values of several values are not compared."""
+    """Return where a schema has the key's columns. Values of several values are not compared."""
     names = {name.lower() for name in keys}
     single = [not hasattr(f.dataType, "fields") and f.dataType.typeName() not in ("array", "map") for f in schema]
     return tuple(i for i, name in enumerate(schema.names) if name.lower() in names and single[i])
@@ -200,7 +200,7 @@ def _balanced_where_read(group: Grouping, found: Answer, plan: KeyPlan) -> bool:
 
 
 def _in_order(group: Grouping, by: OrderBy, found: Answer, choice: Choice, plan: KeyPlan, task: GroupMap) -> DataFrame:
-    """Run the function on ranges of an order; hot keys are cut at quantiles of a sample."""
+    """Run the function on ranges of an order. Hot keys are cut at quantiles of a sample."""
     cuts = WindowPlan(plan, by.orders[: by.cuttable], ())
     if by.cuttable and any(len(h.parts) > 1 for h in plan.heavy):
         if found.order_values is None:  # the profile was given: where to cut is asked now

@@ -129,7 +129,7 @@ class Grouping:
         most_rows: float = float("inf"),
         most_distinct: float = float("inf"),
     ) -> Choice:
-        """Plan, and say whether the plan pays; `divisible` says whether a group may be cut.
+        """Plan, and say whether the plan pays. `divisible` says whether a group may be cut.
 
         `most_distinct` is how many distinct values per row the aggregates may have, so that parts are smaller.
 

@@ -40,7 +40,7 @@ def skew_groupby(
     profile: KeyProfile | None = None,
     heavy: Sequence[Any] | None = None,
 ) -> SkewGroupedData:
-    """Group a frame by keys of which some may be hot; use the result as you would `df.groupBy(*keys)`.
+    """Group a frame by keys of which some may be hot. Use the result as you would `df.groupBy(*keys)`.
 
     * The rows are those of `df.groupBy(*keys)` with the same call, whatever the profile says.
     * Keys that are not heavy are computed as plain Spark computes them.
@@ -52,8 +52,8 @@ def skew_groupby(
         strategy: `auto`, `native`, or how to place the keys: `wrap` (skewkit's own, taken by `auto`), `d_choices`,
             `w_choices`, `round_robin`, `dkg` or `key`.
         partitions: number of partitions n; the session's shuffle partitions if None.
-        profile: a `KeyProfile` of these keys; without it one query profiles the frame, when the result is asked for.
-        heavy: hot keys that you know, as a list of values (tuples for composite keys); then nothing is profiled.
+        profile: a `KeyProfile` of these keys. Without it one query profiles the frame, when the result is asked for.
+        heavy: hot keys that you know, as a list of values (tuples for composite keys). Then nothing is profiled.
 
     Raises:
         ColumnNotFoundError: a key is not in the frame.
@@ -213,9 +213,9 @@ class SkewGroupedData:
             schema: what it returns, a `StructType` or a DDL string.
             merge: function that makes one result of the results of a hot key's sub-groups.
             order_by: name, Column (`F.desc("t")`) or list of them, as in `Window.orderBy`, for functions that look
-                at neighbours, such as sessions and gaps; it needs a `merge`. Groups that are not hot come unsorted.
+                at neighbours, such as sessions and gaps. It needs a `merge`. Groups that are not hot come unsorted.
             allow_empty: whether `merge` may leave a hot key without a row.
-            seconds_per_row: what `func` takes for a row, in seconds, if you know it; `auto` counts with it.
+            seconds_per_row: what `func` takes for a row, in seconds, if you know it. `auto` counts with it.
 
         Raises:
             ArgumentTypeError: `func` or `merge` is not a function of one or two arguments, or `schema` is no schema.
@@ -224,7 +224,7 @@ class SkewGroupedData:
             ColumnNotFoundError: an order column is not in the frame.
             SchemaError: in a task, within Spark's `PythonException`: `func` or `merge` returned other columns than
                 `schema` has, or values that do not fit their types.
-            MergeError: likewise: `merge` returned no row for partial results that had rows, or another key; only
+            MergeError: likewise: `merge` returned no row for partial results that had rows, or another key. Only
                 where `schema` has the key.
 
         >>> import pandas as pd
@@ -265,7 +265,7 @@ class SkewGroupedData:
         return apply_function(self._group, given)
 
     def pivot(self, pivot_col: str, values: list[Any] | None = None) -> GroupedData:
-        """Return plain Spark's groups with a pivot, whatever is hot in them; it combines sums and counts early.
+        """Return plain Spark's groups with a pivot, whatever is hot in them. It combines sums and counts early.
 
         Raises:
             UnsupportedError: a strategy was asked for.
@@ -275,9 +275,9 @@ class SkewGroupedData:
         return self._group.df.groupBy(*self._group.keys.columns).pivot(pivot_col, values)
 
     def cogroup(self, other: SkewGroupedData) -> SkewCogroupedData:
-        """Pair the groups of two frames by key, for `applyInPandas`; the keys pair by position, as in PySpark.
+        """Pair the groups of two frames by key, for `applyInPandas`. The keys pair by position, as in PySpark.
 
-        Strategy and partitions are those of the left side; `native` on either side is plain Spark.
+        Strategy and partitions are those of the left side. `native` on either side is plain Spark.
         """
         return SkewCogroupedData(*cogrouped(self._group, getattr(other, "_group", other)))
 
@@ -318,7 +318,7 @@ class SkewCogroupedData:
         return apply_cogroup(self._left, self._right, func, schema)
 
     def applyInArrow(self, func: Callable[..., Any], schema: StructType | str) -> DataFrame:
-        """Run a function of two Arrow tables on every pair of groups; plain Spark does it, hot groups are not placed.
+        """Run a function of two Arrow tables on every pair of groups. Plain Spark does it, hot groups are not placed.
 
         Raises:
             UnsupportedError: this Spark has no `applyInArrow` (it came with 4.0).

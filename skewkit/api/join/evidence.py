@@ -24,7 +24,7 @@ _FINER = 8
 class Evidence:
     """The profiles of both sides, None of one that nobody needs.
 
-    `one_task` has the largest share of a heavy key's rows that one task reads, by the key's hash; `asked` says whether
+    `one_task` has the largest share of a heavy key's rows that one task reads, by the key's hash. `asked` says whether
     a query was run for it.
     """
 
@@ -42,7 +42,7 @@ class Evidence:
 
 
 def evidence_of(request: JoinRequest, sides: Pair[JoinSide], keys: JoinKeys) -> Evidence:
-    """Return what is known of both sides' keys; without a profile one query asks both at once.
+    """Return what is known of both sides' keys. Without a profile one query asks both at once.
 
     With a left profile alone the right side is asked only for `broadcast_head`, which must know what it broadcasts.
     """

@@ -58,7 +58,7 @@ class JoinDecision:
 
     @cached_property
     def rules(self) -> JoinRules:
-        """What may be copied; the optimizer is asked about the sides only where the rules depend on it."""
+        """What may be copied. The optimizer is asked about the sides only where the rules depend on it."""
         kind, residual = self.request.kind, self.keys.residual is not None
         if kind == "inner" or residual:
             return JoinRules(kind, residual)
@@ -99,7 +99,7 @@ class JoinDecision:
 
     @cached_property
     def most_work_together(self) -> list[Stage] | None:
-        """The same from the sources of both sides together, as plain Spark's plan has them; None: nobody knows."""
+        """The same from the sources of both sides together, as plain Spark's plan has them. None: nobody knows."""
         facts = self.native_facts
         if facts.source_rows is None:
             return None
@@ -107,7 +107,7 @@ class JoinDecision:
         return self._most_work(Pair(half, half), unique=False)
 
     def _most_work(self, rows: Pair[float], *, unique: bool) -> list[Stage]:
-        """Return the stage of a join of so many rows; a key with `_BOTH` of them on both sides is expected at most."""
+        """Return the stage of a join of so many rows. A key with `_BOTH` of them on both sides is expected at most."""
         pairs = KINDS[self.request.kind].pairs and not unique
         returned = rows.left * rows.right * _BOTH**2 if pairs else 0.0
         return [Stage(joined_work(rows, self.widths, returned))]
@@ -180,7 +180,7 @@ class JoinDecision:
 
     @property
     def _larger(self) -> Side | None:
-        """The side that surely holds more rows, as far as the optimizer knows; named keys are hot there."""
+        """The side that surely holds more rows, as far as the optimizer knows. Named keys are hot there."""
         rows = self.sides.map(lambda side: 1 if side.unique else side.facts.source_rows)
         left, right = rows
         if left is None or right is None or left == right:
@@ -265,7 +265,7 @@ class JoinDecision:
 
     @property
     def shown(self) -> Pair[KeyProfile | None]:
-        """The profiles to show; a sample of a cold join may know its heavy keys by their hashes only."""
+        """The profiles to show. A sample of a cold join may know its heavy keys by their hashes only."""
         profiles = self.evidence.profiles.map(lambda profile: None if profile is None else profile.only_heavy())
         nameless = any(None in h.key for profile in profiles if profile is not None for h in profile.heavy)
         return Pair(None, None) if nameless else profiles
@@ -276,7 +276,7 @@ class JoinDecision:
 
     @property
     def _most_bytes(self) -> float:
-        """The bytes of the hottest key's rows on either side; 0 where the user has named the keys."""
+        """The bytes of the hottest key's rows on either side. 0 where the user has named the keys."""
         if self.evidence.main.named:
             return 0.0
         rows = (max((m.rows.of(s) for m in self.plan.matrices), default=0.0) * self.widths.of(s) for s in SIDES)

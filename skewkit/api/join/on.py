@@ -27,7 +27,7 @@ _NAMED = re.compile(r"Column<'[\w.`]+'>")
 
 @dataclass(frozen=True)
 class _Equality:
-    """A left and a right column that a join condition asks to be equal; `null_safe` where null equals null."""
+    """A left and a right column that a join condition asks to be equal. `null_safe` where null equals null."""
 
     left: Column
     right: Column
@@ -201,7 +201,7 @@ def _side(left: DataFrame, right: DataFrame, column: Column) -> Side | None:
 
 
 def _may_be_of(other: DataFrame, column: Column, *, referred: bool = True) -> bool:
-    """Return whether a Column reads some of a frame that cannot compute it; one name does not."""
+    """Return whether a Column reads some of a frame that cannot compute it. One name does not."""
     return _NAMED.fullmatch(str(column)) is None and has_some_of(other, column, referred=referred)
 
 

@@ -26,7 +26,7 @@ from skewkit.spark.session.compat import is_column
 class JoinRequest:
     """A call of `skew_join`, with its arguments checked.
 
-    `how` is as the user gave it, `kind` the type's name here; `fixed` says that the user gave the partitions.
+    `how` is as the user gave it, `kind` the type's name here. `fixed` says that the user gave the partitions.
     """
 
     frames: Pair[DataFrame]

@@ -70,7 +70,7 @@ class JoinSide:
 
     @property
     def most_rows(self) -> float:
-        """Rows of the sources at the most, as far as the optimizer knows; 0 where it does not."""
+        """Rows of the sources at the most, as far as the optimizer knows. 0 where it does not."""
         return self.facts.most_source_rows
 
     def memory(self, profile: KeyProfile | None) -> float:
@@ -85,7 +85,7 @@ class JoinSide:
         return self.width * max(1.0, rows / max(1.0, profile.rows)) + self.unmeasured
 
     def times_profile(self) -> float:
-        """Return how many times the rows of the given profile the side may have; infinity where nobody knows.
+        """Return how many times the rows of the given profile the side may have. Infinity where nobody knows.
 
         A profile may be of a part of the frame, or of last year, decayed, or of weights and not of rows.
         """

@@ -40,7 +40,7 @@ def skew_join(
 
     * The rows and columns are those of `left.join(right, on, how)`, whatever the profiles say.
     * Hot keys are treated on the left, on the right and on both sides, in every type of join. The condition may have
-      equalities, null-safe ones, too, and anything else beside them; keys of different types are compared in the
+      equalities, null-safe ones, too, and anything else beside them. Keys of different types are compared in the
       type that Spark compares them in. Where only plain Spark can answer, it does, and `explain` says why.
     * Whether a hot key is on the other side at all is found inside the query where rows that the join keeps are copied.
       This reads the other side's keys once more. A side that may have other rows then is not read again, and its hot
@@ -69,16 +69,16 @@ def skew_join(
         partitions: number of partitions n; the session's shuffle partitions if None. If there are more than 200, and
             adaptive execution may coalesce them, `auto` takes fewer of frames that are only read, selected and
             filtered: one per MB, but 200 at least.
-        heavy: hot keys that you know, as a list of values (tuples for composite keys); then nothing is profiled, but
+        heavy: hot keys that you know, as a list of values (tuples for composite keys). Then nothing is profiled, but
             the right side for `broadcast_head`. They are taken to be hot in the frame that surely has more rows, as far
             as the optimizer knows. Else they are hot in the left one (in a right join the right one). What Spark
             broadcasts as a whole is left to it with `auto`, and so is a side that is repartitioned by the key. An empty
             list says that no key is hot. Values that `left.hint("skew", "k", value)` or `right.hint(...)` names for
             the key are the same as these.
-        left_profile: profile of the left keys; without it both sides are profiled as far as need be, as a rule in one
+        left_profile: profile of the left keys. Without it both sides are profiled as far as need be, as a rule in one
             query.
         right_profile: profile of the right keys, used with `left_profile`. Without it `broadcast_head` profiles the
-            right side; with it the rows to be broadcast are counted first. `auto` broadcasts nothing by profiles.
+            right side. With it the rows to be broadcast are counted first. `auto` broadcasts nothing by profiles.
 
     Raises:
         ColumnNotFoundError: a key is not in a frame.

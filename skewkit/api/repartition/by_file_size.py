@@ -49,17 +49,17 @@ def repartition_by_file_size(
 
     * A partition value of more than 1.25 targets is cut into equal files, each by a task of its own.
     * Smaller ones are one file each, packed into tasks by LPT (`skewkit.partitioners.rules.lpt`).
-    * Sizes are those of Parquet files, found by encoding a sample; files are within a factor of 2 of the target.
-    * One query counts rows and lengths per partition value; there is none with a profile.
+    * Sizes are those of Parquet files, found by encoding a sample. Files are within a factor of 2 of the target.
+    * One query counts rows and lengths per partition value. There is none with a profile.
     * A second one samples the values that are cut, unless one has half of all rows. Only the first tells which values
       those are, and a sample of all rows has too few of each to show how its files compress.
 
     Args:
         df: the frame, classic or Connect.
         *keys: partition columns; none for a table without.
-        target_file_bytes: bytes of a file, or a text such as "64MB"; 128 MiB if None.
+        target_file_bytes: bytes of a file, or a text such as "64MB". 128 MiB if None.
         compression: the writer's codec; the session's if None.
-        profile: a profile by the same keys; then there is no query, and bytes per row are guessed from the plan.
+        profile: a profile by the same keys. Then there is no query, and bytes per row are guessed from the plan.
 
     Raises:
         ColumnNotFoundError: a column is not in the frame.
@@ -82,7 +82,7 @@ def repartition_by_file_size(
 
 
 def file_choice(plan: FilePlan, kind: str) -> Choice:
-    """Return what a plan of files decides, for `explain` and `decisions`; `kind` is the operator."""
+    """Return what a plan of files decides, for `explain` and `decisions`. `kind` is the operator."""
     return Choice(plan.title, "files", plan.reason, notes=plan.notes, kind=kind, lines=plan.lines)
 
 

@@ -46,7 +46,7 @@ def skew_asof_join(
       of Spark have no order.
     * Columns of one name, beside `on` and `by`, get the endings `_x` and `_y`.
 
-    Both frames go through one shuffle, as a union with a window over it; hot keys are cut along `on`, as by
+    Both frames go through one shuffle, as a union with a window over it. Hot keys are cut along `on`, as by
     `skew_window`.
 
     Args:

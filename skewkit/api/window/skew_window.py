@@ -41,7 +41,7 @@ def skew_window(
     partitions: int | None = None,
     profile: KeyProfile | None = None,
 ) -> SkewWindow:
-    """Open a window over partitions of which some may be hot; `select` adds the columns.
+    """Open a window over partitions of which some may be hot. `select` adds the columns.
 
     * The rows are those of plain Spark with the same window, whatever the profile says. Where Spark itself may
       choose, between rows that are equal in the order, we may choose otherwise.
@@ -54,10 +54,10 @@ def skew_window(
 
     Args:
         df: the frame, classic or Connect.
-        partition_by: name, Column or list of them, as in `Window.partitionBy`; an empty list where all rows are one
+        partition_by: name, Column or list of them, as in `Window.partitionBy`. An empty list where all rows are one
             partition, which plain Spark computes in a single task. Or a `WindowSpec`, such as
             `Window.partitionBy("k").orderBy("t")`, and then nothing else.
-        order_by: name, Column (`F.desc("t")`) or list of them, as in `Window.orderBy`; None where there is no order.
+        order_by: name, Column (`F.desc("t")`) or list of them, as in `Window.orderBy`. None where there is no order.
         strategy: `auto`, `native` (plain Spark) or `split`.
         partitions: number of partitions n; the session's shuffle partitions if None. If there are more than 200, and
             adaptive execution may coalesce them, `auto` takes fewer of frames that are only read, selected and
@@ -172,7 +172,7 @@ class SkewWindow:
         return self._added({name: lambda shown: session_expression(shown, by, found)})
 
     def _added(self, columns: dict[str, Callable[[str], Expression]]) -> DataFrame:
-        """Return the frame with more columns; a name that it has takes the place of that column."""
+        """Return the frame with more columns. A name that it has takes the place of that column."""
         known = {name.lower() for name in self._asked.df.columns}
         if known.isdisjoint(name.lower() for name in columns):
             return remember(*self._made(columns))
@@ -209,7 +209,7 @@ class SkewWindow:
 
 
 def _as_spec(partition_by: Any, order_by: Any) -> tuple[Any, Any, Frame | None]:
-    """Return the keys, the order and the frame of a `WindowSpec`; what is none comes back as it is."""
+    """Return the keys, the order and the frame of a `WindowSpec`. What is none comes back as it is."""
     if type(partition_by).__name__ != "WindowSpec":
         return partition_by, order_by, None
     over = read_over(F.row_number().over(partition_by))

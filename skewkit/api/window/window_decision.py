@@ -38,7 +38,7 @@ from skewkit.spark.session.slots import terms_of
 from skewkit.spark.window.cut_window import native, split
 from skewkit.spark.window.known_cuts import KnownCuts, cut_windows, marked, windowed_by
 from skewkit.spark.window.ordering import LONGEST, OrderBy, find_order, is_text
-from skewkit.spark.window.window_calls import Expression, Function, Leaf, read_expression, read_function
+from skewkit.spark.window.window_calls import Expression, Function, Leaf, read_expression, read_function, text_of
 
 AQE_NOTE = "adaptive execution never splits a window, so it would not help"
 FIRST_ROWS = (
@@ -86,7 +86,7 @@ class Asked:
 
 @dataclass(frozen=True, eq=False)
 class WindowDecision:
-    """What was asked of one window, the evidence, and what comes of it; each is worked out once, when it is needed."""
+    """What was asked of one window, the evidence, and what comes of it. Each is worked out once, when it is needed."""
 
     asked: Asked
     expressions: tuple[Expression, ...]
@@ -101,8 +101,16 @@ class WindowDecision:
         asked = self.asked
         try:
             return analysed(lambda: native(asked.df, asked.keys, asked.by, self.expressions))
-        except AnalysisException as error:
-            raise ArgumentError(f"Spark refuses these functions over {asked.title}: {first_line(error)}") from error
+        except ArgumentError as error:
+            texts = [(each.name, text_of(leaf)) for each in self.expressions for leaf in each.leaves]
+            for name, text in texts:
+                if text is not None:
+                    raise ArgumentError(
+                        f"{name}=F.expr({text!r}) is SQL text of more than one call, and Spark takes one call OVER a "
+                        f"window; write it with functions, such as {name}=F.col('v') - F.lag('v'), and text that has "
+                        "its own OVER with df.withColumn"
+                    ) from error
+            raise
 
     @cached_property
     def facts(self) -> PlanFacts:

@@ -43,7 +43,7 @@ class Join:
 
 @dataclass(frozen=True)
 class Chain:
-    """A relation and what is joined to it, one after another; chains stand between the commas of a FROM."""
+    """A relation and what is joined to it, one after another. Chains stand between the commas of a FROM."""
 
     first: Relation
     joins: tuple[Join, ...] = ()

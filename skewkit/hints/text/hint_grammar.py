@@ -30,7 +30,7 @@ _SUFFIXES: dict[str, Callable[[str], Any]] = {"bd": Decimal, "d": float, "f": fl
 class Hint:
     """One SKEW hint: which relation, which of its columns are the key, and which keys are hot.
 
-    `columns` is empty where any key may be; `values` is None where none are named, else one tuple per key.
+    `columns` is empty where any key may be. `values` is None where none are named, else one tuple per key.
     """
 
     relation: str
@@ -59,7 +59,7 @@ class HintToken:
 
 
 def read_hint(text: str) -> HintToken:
-    """Return what stands in a hint token; its SKEW hints are blanked in `rest`, so that all else keeps its place.
+    """Return what stands in a hint token. Its SKEW hints are blanked in `rest`, so that all else keeps its place.
 
     Of several hints in a row `rest` makes one.
 
@@ -149,7 +149,7 @@ def _listed(item: Tokens) -> list[Tokens]:
 
 
 def _keys(item: Tokens, width: int, shown: str) -> tuple[tuple[Any, ...], ...]:
-    """Return one tuple per hot key; a key of several columns may stand alone, `(1, 'a')`, or in a list."""
+    """Return one tuple per hot key. A key of several columns may stand alone, `(1, 'a')`, or in a list."""
     listed = _listed(item)
     if width > 1 and not any(_is_bracket(each) for each in listed):
         listed = [item]

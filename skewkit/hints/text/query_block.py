@@ -1,4 +1,4 @@
-"""One SELECT of a query and its clauses, found by its words and brackets; what cannot be found is not cut."""
+"""One SELECT of a query and its clauses, found by its words and brackets. What cannot be found is not cut."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _BY = ("group", "order", "sort", "distribute", "cluster")
 class QueryBlock:
     """A SELECT: its text and tokens, where it begins and ends, and the tokens of each clause, by its first word.
 
-    A clause is a range of tokens, its own words included; `select` begins behind the hint.
+    A clause is a range of tokens, its own words included. `select` begins behind the hint.
     """
 
     source: str
@@ -88,7 +88,7 @@ def _ends(tokens: Tokens, at: int) -> bool:
 
 
 def _begins(tokens: Tokens, at: int) -> bool:
-    """Return whether a clause begins at a token; its word may also name a column or stand inside an operator."""
+    """Return whether a clause begins at a token. Its word may also name a column or stand inside an operator."""
     token = tokens[at]
     if token.kind != "word" or token.name not in _CLAUSES or is_word(tokens, at - 1, "."):
         return False

@@ -1,4 +1,4 @@
-"""Tokens of a SQL text and where they stand; sqlglot finds them, and never writes a query."""
+"""Tokens of a SQL text and where they stand. Sqlglot finds them, and never writes a query."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ _NUMBER = re.compile(r"(\d+\.?\d*|\.\d+)(e[+-]?\d+)?(bd|[dflsy])?", re.IGNORECAS
 
 
 class NotCut(SkewkitError):
-    """A query that is not cut, with the reason in words; plain Spark answers it."""
+    """A query that is not cut, with the reason in words. Plain Spark answers it."""
 
 
 @dataclass(frozen=True)
 class Token:
-    """A word, quoted name, text, number, hint or sign of a SQL text; `text[start:end]` is what the user wrote.
+    """A word, quoted name, text, number, hint or sign of a SQL text. `text[start:end]` is what the user wrote.
 
     `name` is the word in lower case, a quoted name or a text without its quotes, else what was written.
     """
@@ -43,7 +43,7 @@ Tokens = Sequence[Token]
 
 @lru_cache(maxsize=64)
 def tokens_of(source: str) -> tuple[Token, ...]:
-    r"""Return the tokens of a SQL text, without spaces and comments; a hint is one token, and so are several in a row.
+    r"""Return the tokens of a SQL text, without spaces and comments. A hint is one token, and so are several in a row.
 
     Raises:
         EnvironmentProblem: sqlglot is not installed.

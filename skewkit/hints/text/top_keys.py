@@ -63,5 +63,5 @@ def _spelled(source: str, arguments: Tokens) -> str:
 
 
 def _has_alias(tokens: Tokens, at: int) -> bool:
-    """Return whether an alias stands there, or AS; what goes on with another word is no alias."""
+    """Return whether an alias stands there, or AS. What goes on with another word is no alias."""
     return at < len(tokens) and tokens[at].is_name and (tokens[at].kind == "quoted" or tokens[at].name not in _GOES_ON)

@@ -25,7 +25,7 @@ def skew_hints(source: str) -> Iterator[tuple[int, HintToken]]:
 
 
 def unhinted(source: str) -> str:
-    """Return the text without SKEW hints, all else in its place; plain Spark knows only some of their forms.
+    """Return the text without SKEW hints, all else in its place. Plain Spark knows only some of their forms.
 
     >>> unhinted("SELECT /*+ SKEW('a'), BROADCAST(b) */ 1").split()
     ['SELECT', '/*+', 'BROADCAST(b)', '*/', '1']

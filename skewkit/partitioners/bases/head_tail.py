@@ -46,7 +46,7 @@ class HeadTail(Sketched):
         d: int = 0,
         due: int = 0,
     ) -> tuple[int, int, int]:
-        """Do what `_walk` does in a compiled loop; return the next turn, d, and when d is due."""
+        """Do what `_walk` does in a compiled loop. Return the next turn, d, and when d is due."""
         from skewkit.compiled.head_tail_loop import route_head_tail
 
         loads, before = self._load_view(), self.messages

@@ -68,7 +68,7 @@ class Planned(Partitioner):
         """Plan from known frequencies, keep that plan, and return self.
 
         Args:
-            keys: (k,) keys; a key that is named more than once counts with the sum.
+            keys: (k,) keys. A key that is named more than once counts with the sum.
             weights: (k,) weight that each key will bring, in any unit, taken as the truth. Without weights
                 `keys` is taken as a sample of the stream, and its buckets as subject to chance.
 
@@ -133,7 +133,7 @@ class Planned(Partitioner):
 
     @abstractmethod
     def _plan(self, weights: Floats, buckets: Floats) -> list[Any]:
-        """Set `_owner_of_bucket` and return the place of every heavy key; heavy keys come heaviest first."""
+        """Set `_owner_of_bucket` and return the place of every heavy key. Heavy keys come heaviest first."""
 
     @abstractmethod
     def _place(self, places: list[Any]) -> None:

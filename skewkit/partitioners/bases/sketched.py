@@ -21,14 +21,14 @@ from skewkit.sketch.packed import pack, unpack
 class Sketched(Partitioner):
     """Counts every message in a SpaceSaving sketch and routes it by what is known of its key.
 
-    The sketch is a dict for single messages and arrays for compiled loops; the form changes when it is used
+    The sketch is a dict for single messages and arrays for compiled loops. The form changes when it is used
     in the other way, in time proportional to the counters.
 
     Args:
         workers: number of workers n.
         seed: seed of the hash functions.
         theta: least share of a heavy key; 1 / (5 n) by default.
-        capacity: counters of the sketch; by default 10 n, and 2 / theta at least.
+        capacity: counters of the sketch. By default 10 n, and 2 / theta at least.
     """
 
     def __init__(
@@ -42,7 +42,7 @@ class Sketched(Partitioner):
         self._begin()
 
     def _begin(self) -> None:
-        """Set what a scheme without further options has beside the sketch; nothing to do for others."""
+        """Set what a scheme without further options has beside the sketch. Nothing to do for others."""
         return None
 
     @property
@@ -70,7 +70,7 @@ class Sketched(Partitioner):
 
     @abstractmethod
     def _walk(self, messages: Iterable[tuple[int, int, int, float]]) -> list[int]:
-        """Send messages, each a hash, the first two candidates and a weight; return their workers."""
+        """Send messages, each a hash, the first two candidates and a weight. Return their workers."""
 
 
 def threshold(theta: float | None, workers: int) -> float:

@@ -34,7 +34,7 @@ class ConsistentGrouping(Partitioner):
       worker keeps `virtual` virtual workers.
     * Eventual consistency: sources that share their workers (`share_workers`) hear of the same signals at
       different times, but follow them in one order, by time and worker. Once they have heard the same signals,
-      all have the same virtual workers at the same workers. The paper asks for that and does not say how; here a
+      all have the same virtual workers at the same workers. The paper asks for that and does not say how. Here a
       signal that comes late is put in its place and what came after it is done again. A worker that leaves says
       what it has not said yet to every source, and then no more.
 

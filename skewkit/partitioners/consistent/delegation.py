@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 
 class Kind(IntEnum):
-    """What a worker says; the last two are no signals of the paper, but workers that come and go."""
+    """What a worker says. The last two are no signals of the paper, but workers that come and go."""
 
     DECREASE = 0  # busy: take work away
     INCREASE = 1  # idle: give work
@@ -82,7 +82,7 @@ class Delegation:
         return len(self._mail) - 1
 
     def admit(self, worker: int) -> None:
-        """Let a worker begin with a slot of its own; what waits there for one that comes back is still to do."""
+        """Let a worker begin with a slot of its own. What waits there for one that comes back is still to do."""
         self._gone.discard(worker)
         if worker < len(self._begun):
             self._begun[worker] = None
@@ -113,7 +113,7 @@ class Delegation:
             self._to_do[worker] += more
 
     def acknowledge(self, source: int, worker: int, service_time: float, now: float) -> list[Signal]:
-        """A worker has done a message of a source; return the signals that go with the acknowledgement."""
+        """A worker has done a message of a source. Return the signals that go with the acknowledgement."""
         self._waiting[worker] -= 1
         self._done[worker] += 1
         self._spent[worker] += service_time

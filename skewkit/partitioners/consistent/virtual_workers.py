@@ -22,7 +22,7 @@ class VirtualWorkers:
 
     Args:
         workers: number of workers.
-        virtual: virtual workers of each at the beginning; virtual worker v belongs to worker v % workers.
+        virtual: virtual workers of each at the beginning. Virtual worker v belongs to worker v % workers.
 
     >>> pairing = VirtualWorkers(workers=2, virtual=2)
     >>> pairing.follow(Signal(1.0, 0, 0, Kind.DECREASE)), pairing.owners
@@ -47,7 +47,7 @@ class VirtualWorkers:
         return twin
 
     def follow(self, signal: Signal) -> None:
-        """Do what a signal asks for; one of a worker that has left asks for nothing."""
+        """Do what a signal asks for. One of a worker that has left asks for nothing."""
         _, _, worker, kind = signal
         if kind is Kind.JOIN:
             self._join(worker)

@@ -26,19 +26,19 @@ class Fish(Partitioner):
     clockwise.
 
     * choices(key) is 2, or d while the key is hot. The workers of a smaller d are among those of a greater one.
-    * `observe` tells how fast the workers are; with no reports all are taken to be alike.
+    * `observe` tells how fast the workers are. With no reports all are taken to be alike.
     * A worker that goes changes at most one of a key's workers, and only where it was one of them; a worker
       that comes likewise (Section 5).
 
     Options:
-        theta: a key is hot above this share; by default 1 / (4 workers) of those that are present (Section 6.3).
+        theta: a key is hot above this share. By default 1 / (4 workers) of those that are present (Section 6.3).
         epoch: messages per epoch.
         alpha: factor of decay after every epoch, 0..1; 1 counts the whole lifetime.
-        capacity: counters of the sketch (K_max); by default 1,000, and 10 per worker at least.
+        capacity: counters of the sketch (K_max). By default 1,000, and 10 per worker at least.
         interval: time between two estimates of what the workers have left to do (T).
-        points: virtual nodes of every worker on the ring; 0 does without the ring and takes the hash modulo
+        points: virtual nodes of every worker on the ring. 0 does without the ring and takes the hash modulo
             the number of workers (the comparison of Section 6.5).
-        margin: None is the rule of the paper, by which new keys look hot right after a decay; a number asks
+        margin: None is the rule of the paper, by which new keys look hot right after a decay. A number asks
             for evidence instead, so many standard errors of it (see `HotKeys`). 2 is a good choice.
         hot_rule: "chk"; "all" and "optimal" give hot keys the workers that W-Choices and D-Choices give them.
         assignment: "wait" is HWA; "load" chooses by the weight sent, as other schemes do.

@@ -108,7 +108,7 @@ class HotKeys:
 
     @property
     def unit(self) -> float:
-        """The mean weight of a message; 1 where that is 0, in floats at least."""
+        """The mean weight of a message. 1 where that is 0, in floats at least."""
         return self._weight / max(1, self._messages) or 1.0
 
     def _degree(self, hashed: int) -> int:

@@ -18,7 +18,7 @@ class WaitingTimes:
     the candidate with the least C_w * P_w (Equation 2).
 
     * Algorithm 3 adds every message to C_w when it is sent, and its Equation (1) once more, as N_w, when the
-      interval ends. Counted twice, C_w grows without end from half the capacity on; here each counts once.
+      interval ends. Counted twice, C_w grows without end from half the capacity on. Here each counts once.
     * It subtracts one interval, however long ago the last time was; here, the time that has really passed.
     * With s sources a worker gives 1 / s of its time to each of them.
     * P_w is the mean over the last reports of the worker. Workers that have not reported take the mean of

@@ -36,7 +36,7 @@ def cells_of(hashed: int, shape: tuple[int, int]) -> list[int]:
 class ExecutionTimes:
     """The matrices F and W.
 
-    * `counts` and `times` have shape (r, c); every row of F adds up to the messages counted, every row of W to
+    * `counts` and `times` have shape (r, c). Every row of F adds up to the messages counted, every row of W to
       their times.
 
     Args:

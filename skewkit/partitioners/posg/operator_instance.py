@@ -56,7 +56,7 @@ class Operator:
         self.busy = 0.0  # time spent on messages
 
     def execute(self, cells: Sequence[int], time: float) -> ExecutionTimes | None:
-        """Count a message that is done; return the matrices if they are to be sent to the scheduler."""
+        """Count a message that is done. Return the matrices if they are to be sent to the scheduler."""
         self.table.add(cells, time)
         self.executed += 1
         self.busy += time
@@ -82,7 +82,7 @@ class Operator:
         return None
 
     def _error(self, ratios: Floats) -> float:
-        """Return eta of Equation (1) over the cells that have an S; 0 where no message took any time."""
+        """Return eta of Equation (1) over the cells that have an S. 0 where no message took any time."""
         whole = float(self._snapshot.sum())
         change = float(np.abs(self._snapshot - ratios)[self._counted].sum())
         return change / whole if whole > 0.0 else (0.0 if change == 0.0 else np.inf)

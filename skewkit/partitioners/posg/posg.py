@@ -26,13 +26,13 @@ class ProactiveOnline(Partitioner):
     An instance answers a request with the difference between its own time and the scheduler's estimate. Its own
     time is here the time at which the message with the request was done, so waiting for work counts: the
     estimates are the times at which the instances will be free. Where time spent on messages alone counts
-    (`idle=False`), an instance that had little to do looks loaded less than it is only once; with workers to
+    (`idle=False`), an instance that had little to do looks loaded less than it is only once. With workers to
     spare that is worse than Round-Robin.
 
     * choices(key) is the number of workers: state of a key may end up on all of them.
     * Weights do not matter: the time of a message is learnt from its key.
     * Besides the stream and its acknowledgements, matrices and replies are exchanged: 2 messages per instance
-      and epoch at most (`exchanged`); requests travel with messages of the stream.
+      and epoch at most (`exchanged`). Requests travel with messages of the stream.
 
     Options:
         window: messages that an instance executes between two checks (N).

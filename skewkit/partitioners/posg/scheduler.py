@@ -41,7 +41,7 @@ class Scheduler:
     * WAIT_ALL: scheduling as in RUN; replies are collected (3.D). With all of this epoch, the estimates are
       corrected by them: RUN (3.E).
     * RUN: a message goes to the instance with the least estimated time C[op] (equal: the first).
-    * New matrices replace the old ones of their instance; in any state but ROUND_ROBIN they lead to SEND_ALL,
+    * New matrices replace the old ones of their instance. In any state but ROUND_ROBIN they lead to SEND_ALL,
       with a new epoch (3.F). Replies to requests of an earlier epoch are ignored.
 
     With `pooled` an estimate comes from the matrices of all instances added up, times the speed of the instance
@@ -80,7 +80,7 @@ class Scheduler:
         self._replies: dict[int, float] = {}  # instance -> difference, of this epoch
 
     def submit(self, cells: Sequence[int]) -> tuple[int, Request | None]:
-        """Schedule a message; return its instance, and the request that goes with it, if any."""
+        """Schedule a message. Return its instance, and the request that goes with it, if any."""
         if self.state in (SchedulerState.ROUND_ROBIN, SchedulerState.SEND_ALL):
             instance = self.turn
             self.turn = (instance + 1) % len(self.estimates)

@@ -37,7 +37,7 @@ def expected_weights(seen: Floats, unit: float) -> Floats:
 
     * The sum stays.
     * Buckets that differ no more than chance makes them differ get the same weight.
-    * The more messages were seen, the less is changed; `unit=0` says that `seen` is the truth.
+    * The more messages were seen, the less is changed. `unit=0` says that `seen` is the truth.
 
     Args:
         seen: (buckets,) weight seen.

@@ -9,7 +9,7 @@ from heapq import heapify, heappush, heapreplace
 class LeastLoaded:
     """Finds the worker of least load (equal load: lowest index) in a list of loads that only grow.
 
-    The heap holds loads as they were when it last looked; an entry on top that is out of date is renewed.
+    The heap holds loads as they were when it last looked. An entry on top that is out of date is renewed.
     So a call takes O(log workers) amortised over the changes of the list.
 
     Args:

@@ -27,13 +27,13 @@ def optimal_choices(head: Sequence[float] | Floats, tail: float, workers: int, e
     The search starts at max(2, ceil(p1 * n)), p1 the share of the heaviest key, and takes the first d that
     satisfies every prefix (not only the first and the last, which the paper calls the tight ones).
 
-    * The result is between 2 and `workers`; `workers` itself means: switch to W-Choices, all workers.
+    * The result is between 2 and `workers`. `workers` itself means: switch to W-Choices, all workers.
     * With an empty head the result is 2, or 1 where there is one worker only.
     * The condition is necessary, not sufficient: the balance reached also depends on the hash draw.
 
     Args:
-        head: shares (0..1 of all load) of the keys of the head, heaviest first; sorted here if they are not.
-        tail: share of all other keys together; less than 1e-9 below zero is taken as zero.
+        head: shares (0..1 of all load) of the keys of the head, heaviest first. Sorted here if they are not.
+        tail: share of all other keys together. Less than 1e-9 below zero is taken as zero.
         workers: number of workers n, 1 or more.
         epsilon: tolerated imbalance, as a share of all load.
 
@@ -62,7 +62,7 @@ def optimal_choices(head: Sequence[float] | Floats, tail: float, workers: int, e
 
 
 def _holds(d: int, n: int, epsilon: float, prefix: Floats, tail: float) -> bool:
-    """Tell whether Equation (3) holds for d at every prefix of the head; look at the tight ones first.
+    """Tell whether Equation (3) holds for d at every prefix of the head. Look at the tight ones first.
 
     Powers are products, so that the compiled twin (`skewkit.compiled.head_tail_loop`) rounds as this does.
     """

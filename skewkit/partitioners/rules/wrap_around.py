@@ -53,7 +53,7 @@ def wrap_around(
     of their indices, and a key is cut only where a worker is full. With capacities a worker is full at L times
     its capacity.
 
-    * Parts of a key sum to its weight, and no worker ends above L (both up to rounding); a worker that
+    * Parts of a key sum to its weight, and no worker ends above L (both up to rounding). A worker that
       starts above L gets nothing but keys of weight zero.
     * At most len(weights) + workers - 1 pairs in all, at least one per key, and no worker twice for a key.
     * Stable: while the order of the keys stays, a small change of weights or loads moves few pieces.
@@ -105,7 +105,7 @@ def _pour(
 ) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp], Floats]:
     """Return (key, worker, part) as three arrays: positive weights over loads of which the least is zero.
 
-    Keys and workers both cut the line 0..total into intervals; every interval between two neighbouring cuts
+    Keys and workers both cut the line 0..total into intervals. Every interval between two neighbouring cuts
     of either kind is one pair.
     """
     ends = np.cumsum(weights)

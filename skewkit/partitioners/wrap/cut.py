@@ -22,7 +22,7 @@ _SURE = 100.0  # messages of a sample from which on a key is poured over slow wo
 
 
 class Cut:
-    """Every heavy key has pieces, each a worker and a part of the weight; the other keys have one worker each.
+    """Every heavy key has pieces, each a worker and a part of the weight. The other keys have one worker each.
 
     The tail lies on a line, ordered by hash, that is cut into one range per worker, of about equal weight. The
     heaviest keys, 2 per worker at least, are poured over that (McNaughton's wrap-around rule, 1959). None of

@@ -22,9 +22,9 @@ W = TypeVar("W", bound="WrapAround")
 
 
 class WrapAround(Online):
-    """A key keeps its workers until all of them are full; then the least loaded worker joins them.
+    """A key keeps its workers until all of them are full. Then the least loaded worker joins them.
 
-    skewkit's own scheme. The cut is McNaughton's wrap-around rule (1959); the hashed candidate of a key is the first
+    skewkit's own scheme. The cut is McNaughton's wrap-around rule (1959). The hashed candidate of a key is the first
     one of Nasir et al., "When Two Choices Are not Enough".
 
     **Fitted** to known frequencies, heavy keys are cut by plan (`Cut`), and the plan stays.
@@ -33,7 +33,7 @@ class WrapAround(Online):
     * At most keys + workers - 1 pairs of a key and a worker.
     * A stream with just these frequencies, in any order, leaves every worker within a few messages of the mean,
       whatever the skew. With whole weights, 1,000 per worker or more, sent in messages of weight 1, it is below the
-      mean plus one. Both hold with one source; each other one adds what chance sends it of the cut keys.
+      mean plus one. Both hold with one source. Each other one adds what chance sends it of the cut keys.
 
     **Not fitted**, the rule is applied to the loads as they are. A key has a list of workers, which begins with its
     hashed candidate. A message goes to the least loaded worker of the list. If that one is *full*, the least loaded of
@@ -56,19 +56,19 @@ class WrapAround(Online):
       gets a list when that is full. A new plan, when all lists are taken, forgets the lighter half of them, by the
       weight that their keys had since they got a list. So a key keeps its list that gets more than 2 / `capacity` of
       the weight of all that have one. A key that was forgotten may get other workers: it costs pairs, not balance.
-    * choices(key) is the length of the key's list, else 1; it only grows until the next plan.
+    * choices(key) is the length of the key's list, else 1. It only grows until the next plan.
     * Several sources have lists of their own, and share the hashed candidates. Of workers with equal loads each
       source takes another one first.
     * With `capacities` fair shares are as these, and the least loaded worker is the one with the least load by
-      capacity. The slack of a worker below the mean capacity is less in proportion; the theorem holds all the more.
+      capacity. The slack of a worker below the mean capacity is less in proportion. The theorem holds all the more.
 
     Options:
         theta: least share of a heavy key (`fit`); 1 / (5 workers) by default.
-        capacity: keys with a list at most; by default 10 per worker, and 2 / theta at least.
+        capacity: keys with a list at most. By default 10 per worker, and 2 / theta at least.
         mu: hash ranges per worker by which a sample's light keys are counted (`fit` without weights).
         epsilon: slack as a share of all weight so far.
         margin: slack in messages of average weight.
-        capacities: (workers,) how much each worker can do, in any unit; by default all are alike. (Those of
+        capacities: (workers,) how much each worker can do, in any unit. By default all are alike. (Those of
             `simulator.replay` are what the simulated workers have; give it an instance that knows them.)
 
     >>> p = WrapAround(workers=4).fit(["a", "b", "c"], weights=[600, 100, 100])
@@ -123,7 +123,7 @@ class WrapAround(Online):
         """Plan from known frequencies, keep that plan, and return self.
 
         Args:
-            keys: (k,) keys; a key that is named more than once counts with the sum.
+            keys: (k,) keys. A key that is named more than once counts with the sum.
             weights: (k,) weight that each key will bring, in any unit, taken as the truth. Without weights
                 `keys` is taken as a sample of the stream, and its light keys as subject to chance.
 

@@ -22,7 +22,7 @@ AGGREGATED = GroupWork(COLLECTED)
 
 
 def function_work(seconds_per_row: float | None = None) -> GroupWork:
-    """Return the work of a Python function of groups; a low figure where nobody knows its seconds per row.
+    """Return the work of a Python function of groups. A low figure where nobody knows its seconds per row.
 
     >>> function_work(1e-3).step.row > function_work().step.row
     True
@@ -32,7 +32,7 @@ def function_work(seconds_per_row: float | None = None) -> GroupWork:
 
 
 def native_group_stages(work: GroupWork, rows: float, width: float, share: float) -> list[Stage]:
-    """Return plain Spark's stages: a shuffle by the key, then whole groups; `share` is the part of the longest task."""
+    """Return plain Spark's stages: a shuffle by the key, then whole groups. `share` is the part of the longest task."""
     total = FETCHED.of(rows, width) + work.step.of(rows, width)
     return [Stage(WRITTEN.of(rows, width)), Stage(total, total * share, STAGE + work.fixed, rows * width * share)]
 

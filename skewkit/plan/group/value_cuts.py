@@ -14,7 +14,7 @@ _ALL_RANGES = 256
 
 
 def value_cuts(keys: KeyPlan, order: Order, samples: Mapping[int, Sequence[Cut]]) -> WindowPlan:
-    """Cut the values of heavy keys at quantiles of samples, which are sorted; the heavier a key, the more ranges.
+    """Cut the values of heavy keys at quantiles of samples, which are sorted. The heavier a key, the more ranges.
 
     Ranges are blocks without a partition: rows are counted where they are. A key with one value in its sample, or
     without a sample, has no ranges.

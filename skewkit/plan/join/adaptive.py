@@ -67,7 +67,7 @@ def adaptive_note(
     """Return why adaptive execution would not cure the join of this physical plan, or what it needs to do so.
 
     `hot` are the sides on which keys are hot, `hot_bytes` the estimated bytes of the largest one, uncompressed, 0
-    where nobody knows; `threshold` is the bytes from which Spark takes a partition for skewed; `one_task` says how
+    where nobody knows. `threshold` is the bytes from which Spark takes a partition for skewed. `one_task` says how
     many of the hottest key's rows come from one task, None where nobody knows.
 
     >>> adaptive_note("full", ("left",), "", 1e9, enabled=True)

@@ -39,7 +39,7 @@ class SideTotals:
 
 @dataclass(frozen=True)
 class JoinPlan:
-    """Where the rows of both sides go; `matrices[i]` says how the rows of heavy key `keys.heavy[i]` meet."""
+    """Where the rows of both sides go. `matrices[i]` says how the rows of heavy key `keys.heavy[i]` meet."""
 
     rules: JoinRules
     keys: KeyPlan
@@ -65,7 +65,7 @@ class JoinPlan:
 
     @property
     def looked_up(self) -> tuple[Side, ...]:
-        """Sides of which the query looks up whether a hot key is there; their key columns are read twice."""
+        """Sides of which the query looks up whether a hot key is there. Their key columns are read twice."""
         copied = {opposite(side) for matrix in self.matrices for side in matrix.copied if self.rules.keeps(side)}
         if any(matrix.answered for matrix in self.matrices):
             copied.add("right")
@@ -74,7 +74,7 @@ class JoinPlan:
     def route(self, side: Side) -> tuple[KeyPlan, tuple[tuple[int, ...], ...]]:
         """Return the plan of one side's rows, which ends in numbers of lists, and these lists of partitions.
 
-        List p < n is partition p alone; the lists after it are those of the slices with several targets.
+        List p < n is partition p alone. The lists after it are those of the slices with several targets.
         """
         lists: list[tuple[int, ...]] = [(p,) for p in range(self.keys.partitions)]
         known: dict[tuple[int, ...], int] = {targets: p for p, targets in enumerate(lists)}
@@ -259,7 +259,7 @@ def _rows(listed: Mapping[int, HeavyKey], key_hash: int) -> float:
 
 
 def _joinable(profile: KeyProfile | None, safe: Sequence[bool]) -> dict[int, HeavyKey]:
-    """Return the heavy keys that can match, by hash; keys of one hash (Spark's passes over nulls) count together."""
+    """Return the heavy keys that can match, by hash. Keys of one hash (Spark's passes over nulls) count together."""
     found: dict[int, HeavyKey] = {}
     nulls = [h for h in profile.null_heavy if _matches(h, safe)] if profile else []
     for h in (*(profile.heavy if profile else ()), *nulls):

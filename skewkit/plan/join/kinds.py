@@ -17,9 +17,9 @@ class JoinKind:
     * `returns_unmatched`: sides whose rows come out though they match nothing.
     * `drops_early`: sides of which rows that the condition alone rules out may be left out before the join.
     * `streams`: sides whose rows can meet a broadcast of the other side's.
-    * `builds`: the side that a shuffled hash join must build its table of; None where it may be either.
+    * `builds`: the side that a shuffled hash join must build its table of. None where it may be either.
     * `adaptive_splits`: sides of which adaptive execution can split a partition.
-    * `hides`: the side whose key does not show after a join by name; None where both are merged.
+    * `hides`: the side whose key does not show after a join by name. None where both are merged.
     * `pairs`: whether pairs of rows come out, and not rows of the left side alone.
     """
 

@@ -99,7 +99,7 @@ def work(left_rows: float, right_rows: float, *, pairs: bool = True) -> float:
 def shape_of(left_rows: float, right_rows: float, mean: float, partitions: int, splits: tuple[str, ...]) -> Shape:
     """Return how to cut a key of so many rows, where a partition has `mean` work and `splits` may be split.
 
-    Cutting one side alone copies the other side's rows to every piece; a matrix copies both sides' rows, to a row or
+    Cutting one side alone copies the other side's rows to every piece. A matrix copies both sides' rows, to a row or
     a column of its cells. The shape that copies fewer rows is taken. A matrix's cells are half a mean each, so that
     they can be placed evenly, and at most one per partition.
 

@@ -70,7 +70,7 @@ def salt_stages(
     costly: Mapping[Side, float],
     pre_partitioned: Collection[Side],
 ) -> list[Stage]:
-    """Return the stages of the salted join; `hashed` says whether its build side is small enough for a hash join.
+    """Return the stages of the salted join. `hashed` says whether its build side is small enough for a hash join.
 
     A side is `costly` if it comes out of shuffles, which are so many times the work of one join or group-by. Where the
     query looks up hot keys on it, all of these are done once more. The rows of a hot key on a `pre_partitioned` side
@@ -110,7 +110,7 @@ def broadcast_head_stages(plan: JoinPlan, head: Head, widths: Pair[float], *, ha
 def broadcast_side_stages(plan: JoinPlan, side: Side, widths: Pair[float]) -> list[Stage]:
     """Return the stages of a broadcast of one whole side: no row of the other side is shuffled, hot or not.
 
-    The driver makes the hash table, alone; the other side's rows are joined where they are read.
+    The driver makes the hash table, alone. The other side's rows are joined where they are read.
     """
     alone = SENT.of(plan.rows.of(side), widths.of(side))
     total = PROBED.of(plan.rows.of(opposite(side))) + returned(plan, widths)

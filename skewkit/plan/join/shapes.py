@@ -54,7 +54,7 @@ def matrix_of(
     *,
     numbered: bool,
 ) -> Matrix:
-    """Return a key's matrix; one whose copies would be checked again needs a number, and stays whole without.
+    """Return a key's matrix. One whose copies would be checked again needs a number, and stays whole without.
 
     `rows` are the key's rows on both sides, `most` how many they are at most, None where nobody knows.
     """

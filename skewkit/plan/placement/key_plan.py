@@ -27,7 +27,7 @@ EPSILON = 1e-4
 
 @dataclass(frozen=True)
 class HeavyRoute:
-    """A heavy key's partitions with the share of its rows that each gets; shares sum to 1."""
+    """A heavy key's partitions with the share of its rows that each gets. Shares sum to 1."""
 
     key: tuple[Any, ...]
     hash: int
@@ -65,7 +65,7 @@ class KeyPlan:
 
     @cached_property
     def slots(self) -> list[tuple[int, int]]:
-        """Cuckoo table from a key's hash to its index in `heavy`; `spread` has no slot."""
+        """Cuckoo table from a key's hash to its index in `heavy`. `spread` has no slot."""
         return cuckoo_table([h.hash for h in self.heavy])
 
     @cached_property
@@ -108,7 +108,7 @@ class KeyPlan:
         return self.buckets[key_hash % len(self.buckets)] if index < 0 else self.draw(index, row_hash)
 
     def draw(self, index: int, row_hash: int) -> int:
-        """Return the partition of a row of heavy key `index`; `index == len(heavy)` is `spread`."""
+        """Return the partition of a row of heavy key `index`. `index == len(heavy)` is `spread`."""
         spans, table = self.draws
         start, length = spans[index]
         threshold, partition, alias = table[start + (row_hash & (SCALE - 1)) % length]
@@ -165,7 +165,7 @@ def key_plan(
         load: what to place.
         partitions: number of partitions n, 1 or more.
         scheme: a name in `skewkit.plan.placement.schemes.SCHEMES`.
-        theta: least share of a heavy key; 1/(5n) as in the D-Choices paper, Section III-A, unless given.
+        theta: least share of a heavy key. 1/(5n) as in the D-Choices paper, Section III-A, unless given.
         epsilon: tolerated imbalance in Eq. (3) of that paper; used by `d_choices`.
         capacities: (n,) how much each partition is to get, in any unit, for `wrap` and `dkg`. Partitions then keep
             their numbers; else they are numbered by falling load.
@@ -213,7 +213,7 @@ def key_plan(
 def native_straggler(load: KeyLoad, partitions: int) -> float:
     """Return the greatest load over the mean that hash partitioning must expect.
 
-    That is the heaviest key, never cut, on a partition with its even part of everything else; null keys are one
+    That is the heaviest key, never cut, on a partition with its even part of everything else. Null keys are one
     key to plain Spark.
 
     >>> from skewkit.plan.placement.load import HeavyLoad

@@ -14,7 +14,7 @@ from skewkit.plan.profile.key_profile import KeyProfile
 
 @dataclass(frozen=True)
 class HeavyLoad:
-    """A heavy key with the work that it brings; `divisible` says whether several partitions may share it.
+    """A heavy key with the work that it brings. `divisible` says whether several partitions may share it.
 
     With `pieces`, the key comes in so many equal pieces, each for a partition of its own, and is not cut further.
     """

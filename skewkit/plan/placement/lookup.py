@@ -16,7 +16,7 @@ def slots_of(key_hash: int, size: int) -> tuple[int, int]:
 
 
 def cuckoo_table(hashes: Sequence[int]) -> list[tuple[int, int]]:
-    """Return slots of (hash, index into `hashes`), (0, -1) where a slot is empty; the size is odd.
+    """Return slots of (hash, index into `hashes`), (0, -1) where a slot is empty. The size is odd.
 
     >>> table = cuckoo_table([42, -7])
     >>> [next(i for s in slots_of(h, len(table)) for g, i in [table[s]] if g == h) for h in (42, -7)]

@@ -10,7 +10,7 @@ from typing import Any
 class HeavyKey:
     """A key that holds at least theta = 1/(5n) of the weight, with `low <= true weight <= high`.
 
-    `key` has one Python value per key column; `hash` is Spark's `xxhash64` of the key columns. A key without nulls
+    `key` has one Python value per key column. `hash` is Spark's `xxhash64` of the key columns. A key without nulls
     whose values nobody could take to the driver is known by its hash alone, and its values are None.
     """
 

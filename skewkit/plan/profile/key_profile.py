@@ -37,8 +37,8 @@ class KeyProfile:
     * `tail`: the weight of all other keys per hash bucket, bucket = `xxhash64(keys) mod len(tail)`.
     * `unlisted`: no key that is missing from the lists weighs more than this.
     * `null_heavy`: the heaviest keys that contain a null, for group-by, where null is a key like any other.
-    * `named`: the user named the heavy keys; their weights are not known and taken as equal.
-    * `sampled`: the numbers are a sample scaled up by `1 / fraction`; `unit`: so much counts a row of it since
+    * `named`: the user named the heavy keys. Their weights are not known and taken as equal.
+    * `sampled`: the numbers are a sample scaled up by `1 / fraction`. `unit`: so much counts a row of it since
       (None: no other profile was merged and none has decayed).
     * `files`: the sample is of so many of so many files, (taken, all): a key that is in none of them is not seen.
 
@@ -64,7 +64,7 @@ class KeyProfile:
 
     @property
     def row_weight(self) -> float:
-        """What a row of the sample counts for; 0 where all rows were read."""
+        """What a row of the sample counts for. 0 where all rows were read."""
         if self.unit is not None:
             return self.unit
         return 1 / self.fraction if self.sampled and self.fraction else 0.0
@@ -195,7 +195,7 @@ class KeyProfile:
         )
 
     def folded(self, buckets: int) -> KeyProfile:
-        """Return the profile with its tail in fewer buckets; `buckets` divides the present number."""
+        """Return the profile with its tail in fewer buckets. `buckets` divides the present number."""
         if len(self.tail) % buckets:
             raise ProfileError(f"cannot fold {len(self.tail)} tail buckets into {buckets}; profile both frames alike")
         fold = range(buckets)
@@ -206,7 +206,7 @@ class KeyProfile:
         )
 
     def only_heavy(self) -> KeyProfile:
-        """Return the profile with no key listed that has a smaller share than `theta`; it counts in its bucket then."""
+        """Return the profile with no key listed that has a smaller share than `theta`. It counts in its bucket then."""
         light = [h for h in self.heavy if h.estimate < self.theta * self.rows]
         tail = list(self.tail)
         for h in light:
@@ -271,7 +271,7 @@ class KeyProfile:
         (file or sys.stdout).write(str(self) + "\n")
 
     def plot(self, ax: Any = None) -> Any:
-        """Draw the heavy keys' shares as bars beside the share that one partition can take; needs matplotlib."""
+        """Draw the heavy keys' shares as bars beside the share that one partition can take. Needs matplotlib."""
         bars = [(key_text(h.key), h.estimate) for h in self.heavy]
         if self.nulls:
             bars = sorted([*bars, ("null", self.nulls)], key=lambda bar: -bar[1])

@@ -13,7 +13,7 @@ from skewkit.plan.profile.values import hashable
 def merge_heavy(
     mine: tuple[HeavyKey, ...], theirs: tuple[HeavyKey, ...], mine_unlisted: float, theirs_unlisted: float
 ) -> tuple[HeavyKey, ...]:
-    """Add up the keys that both list; a key that one side does not list may weigh up to that side's `unlisted`.
+    """Add up the keys that both list. A key that one side does not list may weigh up to that side's `unlisted`.
 
     Keys are the same by hash and values, as Spark's hash passes over nulls. They are the same by the hash alone where
     the values of one are not known and no other key has it.

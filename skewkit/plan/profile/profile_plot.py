@@ -12,7 +12,7 @@ _MOST_BARS = 20
 
 
 def plot_shares(shares: Sequence[tuple[str, float]], theta: float, title: str, whole: str, ax: Any = None) -> Any:
-    """Draw the shares of the heaviest keys against the threshold `theta`; returns the axes.
+    """Draw the shares of the heaviest keys against the threshold `theta`. Returns the axes.
 
     Args:
         shares: name and share in 0..1 of each heavy key, falling.

@@ -21,7 +21,7 @@ NO_KEY = (TypeError, ValueError, ArithmeticError, AttributeError, LookupError)
 
 
 def rehashed(profile: KeyProfile, types: Sequence[str], zone: str | None = None) -> KeyProfile:
-    """Return the profile for key columns cast to other types, as a join casts them; the tail becomes even.
+    """Return the profile for key columns cast to other types, as a join casts them. The tail becomes even.
 
     `zone` is the session's time zone. A heavy key whose cast, or hash as the new type, is not known for sure, or that
     is known by its hash alone, is listed no more and counts as one of the tail. A profile is a hint.

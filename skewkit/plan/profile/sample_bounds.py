@@ -13,7 +13,7 @@ Z = 4.5
 def bounds(count: float, fraction: float) -> tuple[float, float]:
     """Return (low, high) for a key's rows when `count` of them are in a Bernoulli sample of this fraction.
 
-    Both solve |count - N f| = z sqrt(N f (1 - f)) for N (the score interval); low is at least the rows seen.
+    Both solve |count - N f| = z sqrt(N f (1 - f)) for N (the score interval). Low is at least the rows seen.
 
     >>> bounds(400, 1.0)
     (400, 400)
@@ -28,7 +28,7 @@ def bounds(count: float, fraction: float) -> tuple[float, float]:
 
 
 def most_rows(profile: KeyProfile) -> float:
-    """Return the rows of the hottest key, as estimated; one that a sample has once counts as unique.
+    """Return the rows of the hottest key, as estimated. One that a sample has once counts as unique.
 
     The bound of what is not listed is taken back to the rows that were seen.
     """

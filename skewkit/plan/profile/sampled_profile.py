@@ -56,7 +56,7 @@ def bucket_count(partitions: int) -> int:
 def sampled_profile(
     names: Sequence[str], types: Sequence[str], rows: SampledRows, partitions: int, *, finer: int = 1
 ) -> KeyProfile:
-    """Return the profile of a sample; its heavy keys have hashes and, instead of values, None.
+    """Return the profile of a sample. Its heavy keys have hashes and, instead of values, None.
 
     * Each row of the frame is in the sample with the same probability, `rows.fraction`, and the bounds hold at 4.5
       standard errors.

@@ -30,7 +30,7 @@ def every_key_once(keys: Sequence[str], types: Sequence[str], rows: float, *, bu
 
 
 def named_heavy(keys: Sequence[str], types: Sequence[str], heavy: Sequence[tuple[Any, ...]]) -> KeyProfile:
-    """Return a profile from keys that the user names as hot; their true weights are unknown and taken as equal."""
+    """Return a profile from keys that the user names as hot. Their true weights are unknown and taken as equal."""
     each = 1.0 / (len(heavy) + 1)
     named = tuple(HeavyKey(key, 0.0, each, 1.0, xxhash64(key, types)) for key in heavy)
     plain, with_null = (tuple(h for h in named if (None in h.key) == null) for null in (False, True))

@@ -16,7 +16,7 @@ _WHOLE = {"tinyint": 7, "smallint": 15, "int": 31, "bigint": 63}
 
 
 def is_value_of(value: Any, type_: str) -> bool:
-    """Return whether a Python value is one of a column of a single type; null is, and what is not checked is, too.
+    """Return whether a Python value is one of a column of a single type. Null is, and what is not checked is, too.
 
     >>> is_value_of("5", "bigint"), is_value_of(5, "string"), is_value_of(5.0, "bigint"), is_value_of(1 << 40, "int")
     (False, False, True, False)

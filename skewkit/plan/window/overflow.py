@@ -20,7 +20,7 @@ def wraps_around(frame: Frame, order_type: str, ansi: bool) -> str | None:
 
     * A bound may have no place in the type of the order.
     * With ANSI mode off, the start of the frame of a first row may wrap around to the other end. All rows up to there
-      are lost to the rows after it. If the frame holds the current row, these are not many; else they may be all.
+      are lost to the rows after it. If the frame holds the current row, these are not many. Else they may be all.
 
     >>> wraps_around(Frame("range", None, 200), "tinyint", ansi=True)
     'a bound of range between unbounded preceding and 200 following has no place in tinyint, the type of the order'

@@ -12,7 +12,7 @@ from skewkit.plan.window.window_frame import Frame
 class Reach:
     """What all blocks of a call get of the rows of other blocks, as copies.
 
-    `rows` is how many rows before and after a block; `values` are the bounds, in order values, in which rows before
+    `rows` is how many rows before and after a block. `values` are the bounds, in order values, in which rows before
     and after a block are wanted (None: none on that side). At most one of the two is there. `only` is the frame that
     asks for it, where all that reach past a block are the same.
     """

@@ -9,10 +9,10 @@ NEW = "if({x} is null, 0, if({prior} is null or {x} - {prior} > {gap}, 1, 0))"
 
 
 def session_split(gap: str) -> WindowSplit:
-    """Return how the number of a row's session, from 1 on, is put together from blocks; `gap` is a SQL literal.
+    """Return how the number of a row's session, from 1 on, is put together from blocks. `gap` is a SQL literal.
 
     A block counts its sessions as if it stood alone. What is carried in is the number of sessions before it, and when
-    the last one of them ended; it may go on in the block.
+    the last one of them ended. It may go on in the block.
 
     >>> session_split("30").locals[0].frame
     'rows'

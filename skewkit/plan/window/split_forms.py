@@ -1,6 +1,6 @@
 """The split table of windows: how a function over a cut partition is put together from its blocks.
 
-One function below for each kind of window function; what their texts say stands in `window_split`.
+One function below for each kind of window function. What their texts say stands in `window_split`.
 """
 
 from __future__ import annotations

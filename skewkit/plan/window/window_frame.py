@@ -13,7 +13,7 @@ _UNBOUNDED = (1 << 63) - 1
 
 @dataclass(frozen=True)
 class Frame:
-    """`rows` counts rows and `range` order values, both relative to the current row; None is an infinite bound."""
+    """`rows` counts rows and `range` order values, both relative to the current row. None is an infinite bound."""
 
     kind: str
     start: int | None

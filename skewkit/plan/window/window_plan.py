@@ -71,7 +71,7 @@ class WindowPlan:
     def sorts_twice(self) -> bool:
         """Whether blocks are to be sorted by their first order column alone before the window sorts them.
 
-        Numbers and times of one column are sorted by radix; the window's own sort, which compares rows, then finds its
+        Numbers and times of one column are sorted by radix. The window's own sort, which compares rows, then finds its
         rows in order. It pays where a partition holds the rows of one block for the most part. Memory is needed twice.
         """
         cut = sum(self.keys.heavy[i].weight for i in self.spans)
@@ -88,7 +88,7 @@ def window_plan(keys: KeyPlan, orders: Sequence[Order], samples: Mapping[int, Se
     """Cut the heavy keys that `keys` spreads over several partitions, at quantiles of samples of their order.
 
     `samples` has for each such key order values at even distances, in order. A part that gets a share of the key gets
-    that share of the order. As few leading order columns are compared as tell the cuts apart; cuts that remain equal
+    that share of the order. As few leading order columns are compared as tell the cuts apart. Cuts that remain equal
     are one, and a key whose sample has a single value stays whole.
 
     >>> from skewkit.plan.placement.load import HeavyLoad, KeyLoad
@@ -118,7 +118,7 @@ def window_plan(keys: KeyPlan, orders: Sequence[Order], samples: Mapping[int, Se
 
 
 def uniform_plan(keys: KeyPlan) -> WindowPlan:
-    """Return a plan that cuts along a 64-bit hash of the row, for windows without an order; nothing is sampled."""
+    """Return a plan that cuts along a 64-bit hash of the row, for windows without an order. Nothing is sampled."""
     grid = [(str(-(1 << 63) + (i << 54)),) for i in range(1 << 10)]
     return window_plan(keys, [Order("the row's hash", "bigint")], dict.fromkeys(range(len(keys.heavy)), grid))
 

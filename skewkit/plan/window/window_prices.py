@@ -10,7 +10,7 @@ _BRANCHES = 3
 
 
 def native_window_stages(rows: float, width: float, share: float) -> list[Stage]:
-    """Return plain Spark's stages: a shuffle by the key, then a sort and the functions; `share` is the longest task's.
+    """Return plain Spark's stages: a shuffle by the key, then a sort and the functions. `share` is the longest task's.
 
     >>> [round(stage.longest, 2) for stage in native_window_stages(1e6, 0.0, 0.5)]
     [0.0, 0.5]

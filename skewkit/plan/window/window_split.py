@@ -41,7 +41,7 @@ class Carried:
     """A total per block, and what comes of the totals of the blocks `before`, `after`, `all`, or of its `own`.
 
     * `prior` is a window function that the total needs as `{prior}`.
-    * `near` says that a total is a list of so many rows at most; what is carried is the list of so many nearest rows.
+    * `near` says that a total is a list of so many rows at most. What is carried is the list of so many nearest rows.
     * `among` limits the rows that `{rn}` and `{size}` count to those where it is not null.
     """
 
@@ -65,7 +65,7 @@ class WindowSplit:
 
 
 def fill(sql: str, places: Mapping[str, str]) -> str:
-    """Return SQL with its places filled, all at once; places that are not named stay.
+    """Return SQL with its places filled, all at once. Places that are not named stay.
 
     >>> fill("sum({x}) over {t}", {"x": "`{t}`"})
     'sum(`{t}`) over {t}'

@@ -25,7 +25,7 @@ class ColumnSample:
     """A column of a sample as Parquet stores it: everything in bytes but `rows`, `distinct` and `once`.
 
     `distinct` values were seen, `once` of them a single time. `dictionary` and `indexes` are the compressed parts with
-    a dictionary, `plain` the compressed whole without one; `raw` is the whole without either.
+    a dictionary, `plain` the compressed whole without one. `raw` is the whole without either.
     """
 
     rows: int
@@ -78,9 +78,9 @@ class ColumnSample:
 
 
 def column_samples(table: Any, codec: str) -> list[ColumnSample]:
-    """Return a sample of every column of an Arrow table, as Spark would write it; needs pyarrow.
+    """Return a sample of every column of an Arrow table, as Spark would write it. Needs pyarrow.
 
-    `codec` is a name of `spark.sql.parquet.compression.codec`; one that pyarrow has not counts as snappy.
+    `codec` is a name of `spark.sql.parquet.compression.codec`. One that pyarrow has not counts as snappy.
 
     >>> import pyarrow as pa
     >>> [round(c.bytes_in(1_000_000) / 1e6, 1) for c in column_samples(pa.table({"x": [1, 2] * 5000}), "none")]

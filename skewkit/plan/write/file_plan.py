@@ -37,13 +37,13 @@ class FilePlan:
     """Which files are planned: `files` in all, of `target` bytes at most but for `ABOVE`, and the route to them.
 
     * A partition value with more bytes than that has `route.heavy` with a part for every file, each a task of its own.
-    * Every other value is one file; its bucket says which task writes it.
+    * Every other value is one file. Its bucket says which task writes it.
     * `cut` is the number of partition values with several files, `values` that of all, None where nobody counted.
     * `route` is None where no row needs a place: one task writes everything.
     * `rows_per_file` are the rows of two targets, wherever rows take the fewest bytes (0: unknown). No file needs more,
       so a writer that stops there keeps rows that are not as planned from one huge file.
     * `sized_by` says where the bytes of a row come from, `counted_by` where the rows of the values do.
-    * `profile` is that of the partition columns, where this plan counted them; `ProfileHistory.watch` records it.
+    * `profile` is that of the partition columns, where this plan counted them. `ProfileHistory.watch` records it.
     """
 
     keys: tuple[str, ...]
@@ -121,7 +121,7 @@ def plan_files(
     * There are at least as many tasks as `slots`, as far as there are files, so that small writes run side by side.
 
     Args:
-        keys: names of the partition columns; without any, `values` holds one value with all rows.
+        keys: names of the partition columns. Without any, `values` holds one value with all rows.
         values: the partition values that are known one by one.
         target: bytes of a file, 1 or more.
         slots: tasks that run at a time.

@@ -18,7 +18,7 @@ _STEPS = 4
 
 @dataclass(frozen=True)
 class EncodedSample:
-    """A sample of a frame's rows, encoded; `lengths` are its mean bytes per row of the columns of varying length.
+    """A sample of a frame's rows, encoded. `lengths` are its mean bytes per row of the columns of varying length.
 
     `varying[j]` is the position of the column that `lengths[j]` and the values' own lengths are of.
     """
@@ -59,7 +59,7 @@ class EncodedSample:
 def sampled_rows(table: Any, varying: Sequence[int], lengths: Sequence[float], codec: str) -> EncodedSample:
     """Encode an Arrow table of sampled rows, whole and one row in four, sixteen ... of it, for small files.
 
-    Which of the four it is changes from one to the next, as rows may alternate; it is the same for every call.
+    Which of the four it is changes from one to the next, as rows may alternate. It is the same for every call.
 
     >>> import pyarrow as pa
     >>> sample = sampled_rows(pa.table({"x": list(range(4096))}), (), (), "none")
@@ -79,7 +79,7 @@ def sampled_rows(table: Any, varying: Sequence[int], lengths: Sequence[float], c
 
 
 def mean_lengths(table: Any, varying: Sequence[int]) -> tuple[float, ...]:
-    """Return the mean bytes, or elements, of sampled columns, by their positions; nulls have none.
+    """Return the mean bytes, or elements, of sampled columns, by their positions. Nulls have none.
 
     >>> import pyarrow as pa
     >>> mean_lengths(pa.table({"text": ["a", "bcd", None], "list": [[1], [2, 3], []]}), (0, 1))
@@ -96,7 +96,7 @@ def mean_lengths(table: Any, varying: Sequence[int]) -> tuple[float, ...]:
 def value_bytes(
     sample: EncodedSample, rows: npt.NDArray[Any], lengths: npt.NDArray[np.float64], target: float
 ) -> npt.NDArray[np.float64]:
-    """Return the bytes (values,) of every partition value; `lengths` (values, varying) are sums over its rows."""
+    """Return the bytes (values,) of every partition value. `lengths` (values, varying) are sums over its rows."""
     known: dict[tuple[float, ...], float] = {}
     found = np.zeros(rows.size)
     for at, (count, sums) in enumerate(zip(rows.tolist(), lengths.tolist(), strict=True)):

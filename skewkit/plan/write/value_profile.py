@@ -21,7 +21,7 @@ _CUT_OFF = 80
 
 
 def value_profile(keys: Sequence[str], types: Sequence[str], values: Sequence[ValueBytes]) -> KeyProfile:
-    """Return the profile of counted partition values; it is exact, but values of some types are known by hash alone.
+    """Return the profile of counted partition values. It is exact, but values of some types are known by hash alone.
 
     >>> profile = value_profile(["day"], ["int"], [ValueBytes("7", xxhash64([7], ["int"]), 90.0, 0.0)])
     >>> profile.rows, profile.share(7), profile.heavy[0].key

@@ -60,7 +60,7 @@ class Context:
 
 
 def stability_of(text: str, context: Context, *, long: bool = False) -> Verdict:
-    """Return how stable the value of an expression is; `long` says that it is a whole number of 64 bits.
+    """Return how stable the value of an expression is. `long` says that it is a whole number of 64 bits.
 
     >>> where = Context({1: Verdict()})
     >>> stability_of("(k#1L + 1)", where).level.name, stability_of("first(k#1L, false)", where).level.name

@@ -199,7 +199,7 @@ FUNCTIONS: Mapping[str, FunctionKind] = {
 
 
 def kind_of(name: str) -> FunctionKind | None:
-    """Return what the value of a function depends on, by its name in a plan; None where nobody knows.
+    """Return what the value of a function depends on, by its name in a plan. None where nobody knows.
 
     >>> kind_of("Upper"), kind_of("UrlCodec.decode"), kind_of("my_function")
     (<FunctionKind.STABLE: 'stable'>, <FunctionKind.STABLE: 'stable'>, None)

@@ -22,7 +22,7 @@ _COLUMN = re.compile(r"([^,#]+)#\d+(L?)(?=, |[\])]|$)")
 def exact_sums(physical: PlanNode) -> frozenset[str]:
     """Return the arguments of sums that do not depend on the order of rows.
 
-    A partial sum of whole numbers is a long, whose number ends in L; that of decimals is followed by `isEmpty`.
+    A partial sum of whole numbers is a long, whose number ends in L. That of decimals is followed by `isEmpty`.
 
     >>> from skewkit.spark.explained.plan_tree import read_tree
     >>> line = "HashAggregate(keys=[k#0], functions=[partial_sum({}), partial_sum(x#2)], output=[k#0, {}, sum#5])"

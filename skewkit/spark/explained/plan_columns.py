@@ -34,7 +34,7 @@ class Made:
 
 
 def groups(text: str) -> list[str]:
-    """Return what is inside the brackets that stand outside of all others; [] where brackets do not pair up.
+    """Return what is inside the brackets that stand outside of all others. [] where brackets do not pair up.
 
     >>> groups("[k#1], [k#1, (v#2[0] + 1) AS w#3]")
     ['k#1', 'k#1, (v#2[0] + 1) AS w#3']
@@ -57,7 +57,7 @@ def groups(text: str) -> list[str]:
 
 
 def columns_made(listed: str) -> list[Made] | None:
-    """Return the columns of a list; None where one is no column, as of what a reader of texts gets wrong.
+    """Return the columns of a list. None where one is no column, as of what a reader of texts gets wrong.
 
     >>> [(made.name, made.id, made.source) for made in columns_made("k#1, v#2L AS a b#3L, concat(x#4, y) AS c#5")]
     [('k', 1, 1), ('a b', 3, 2), ('c', 5, None)]
@@ -107,7 +107,7 @@ def _cut_at_as(text: str) -> tuple[str, bool, str]:
 
 
 def ids_read(text: str) -> set[int]:
-    """Return the numbers of the columns that an expression reads; variables of lambdas are none.
+    """Return the numbers of the columns that an expression reads. Variables of lambdas are none.
 
     >>> ids_read("transform(a#1, lambdafunction((lambda x#2 + v#3L), lambda x#2, false))")
     {1, 3}

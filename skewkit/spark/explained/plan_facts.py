@@ -81,7 +81,7 @@ def made_of(frame: DataFrame, others: Sequence[DataFrame]) -> None:
 
 @dataclass(frozen=True)
 class PlanFacts:
-    """A frame as EXPLAIN shows it; every question is asked of the same text.
+    """A frame as EXPLAIN shows it. Every question is asked of the same text.
 
     >>> PlanFacts(spark.range(1000)).rows
     1000
@@ -141,7 +141,7 @@ class PlanFacts:
 
     @property
     def most_source_rows(self) -> float:
-        """Rows of the sources at the most, as far as the optimizer knows; 0 where it does not."""
+        """Rows of the sources at the most, as far as the optimizer knows. 0 where it does not."""
         return (self.source_rows or 0) * (1.0 if self.source_rows_counted else TIMES_TOO_LOW)
 
     @property
@@ -156,7 +156,7 @@ class PlanFacts:
 
     @property
     def source_rows_by_bytes(self) -> int | None:
-        """Rows that the bytes of the sources make, if texts are short; more than `source_rows` where they are long."""
+        """Rows that the bytes of the sources make, if texts are short. More than `source_rows` where they are long."""
         return guess_rows(self._logical, counted=False)
 
     @property
@@ -169,7 +169,7 @@ class PlanFacts:
     ) -> Verdict:
         """Return how stable the frame is: its rows, and the values of these columns, or of all.
 
-        Without `rerun` the question is whether another reading of the frame has the same; no column at all asks about
+        Without `rerun` the question is whether another reading of the frame has the same. No column at all asks about
         the rows alone. With `rerun` it is whether a task that runs again computes the same values, whichever rows
         there are. Then Python and sources are trusted, and what a row's place in a file decides is the same.
         `trust_sources` says that whoever asks knows what databases and RDDs hold.
@@ -209,7 +209,7 @@ class PlanFacts:
     def drawn_per_place(self, columns: Sequence[Column], *, whole: bool = False) -> str | None:
         """Return why a plan that computes these columns of the frame in two places would draw values in each, or None.
 
-        A classic session draws a seed when a frame is made; Connect draws one for every place, when it runs. What has
+        A classic session draws a seed when a frame is made. Connect draws one for every place, when it runs. What has
         no seed is drawn in every place in any case. `whole` says that all columns of the frame are computed there.
         """
         kinds = {_SEEDED, _UNSEEDED} if is_connect(self.frame) else {_UNSEEDED}
@@ -238,12 +238,12 @@ class PlanFacts:
 
     @property
     def cost_again(self) -> str | None:
-        """Why it is costly to read the frame again, or None; whether that is safe is a question of `stability`."""
+        """Why it is costly to read the frame again, or None. Whether that is safe is a question of `stability`."""
         return costly_to_read_twice(self._physical)
 
     @property
     def shuffles(self) -> int:
-        """How often the frame's rows are shuffled; where a side of a join is read twice, its shuffles count twice.
+        """How often the frame's rows are shuffled. Where a side of a join is read twice, its shuffles count twice.
 
         >>> PlanFacts(spark.range(9).repartition(3, "id").groupBy("id").count()).shuffles
         1

@@ -29,7 +29,7 @@ class Statistics:
 
 @dataclass(frozen=True)
 class PlanNode:
-    """An operator with the rest of its line, and what is below it; `inner` are plans of subqueries and of a cache."""
+    """An operator with the rest of its line, and what is below it. `inner` are plans of subqueries and of a cache."""
 
     operator: str
     arguments: str = ""
@@ -51,7 +51,7 @@ class PlanNode:
 
 @dataclass(frozen=True)
 class PlanTree:
-    """Both plans of a frame; None where there is none, or where its text is no tree."""
+    """Both plans of a frame. None where there is none, or where its text is no tree."""
 
     logical: PlanNode | None = None
     physical: PlanNode | None = None
@@ -92,7 +92,7 @@ class _Draft:
 
 
 def read_tree(text: str) -> PlanNode | None:
-    r"""Read one plan; a line that is no operator goes on with the one before, as texts may hold line ends.
+    r"""Read one plan. A line that is no operator goes on with the one before, as texts may hold line ends.
 
     A plan two levels below a node, and nothing between, is that of a subquery or of a cached frame.
 

@@ -48,7 +48,7 @@ def flow_of(plans: PlanTree, trust: Trust = _NOTHING) -> Flow:
 
 
 def _range_ids(node: PlanNode) -> set[int]:
-    """Return the numbers that the columns of ranges may have; EXPLAIN does not list these."""
+    """Return the numbers that the columns of ranges may have. EXPLAIN does not list these."""
     return {int(number) for each in node.walk() for number in re.findall(r"\bid#(\d+)L", each.arguments, re.IGNORECASE)}
 
 
@@ -59,7 +59,7 @@ class _Walk:
     exact_sums: frozenset[str]
 
     def flow(self, node: PlanNode) -> Flow:
-        """Return what comes out of a node; names that look like calls are taken out of its text."""
+        """Return what comes out of a node. Names that look like calls are taken out of its text."""
         known = _OPERATORS.get(node.operator)
         if known is None:
             return self._opaque(node, Verdict(Stability.UNKNOWN, f"has a step that is not known: {node.operator}"))
@@ -121,7 +121,7 @@ class _Walk:
         return Flow(_STABLE, (Output("id", self.range_ids or frozenset((-1,))),), positioned=True)
 
     def _cached(self, node: PlanNode, flows: Sequence[Flow]) -> Flow:
-        """What is cached stays as it is; but its rows have their places only if those of what made it have them."""
+        """What is cached stays as it is. But its rows have their places only if those of what made it have them."""
         return self._leaf(node, placed=bool(node.inner) and all(map(is_positioned, node.inner)))
 
     # --- one input ---
@@ -141,7 +141,7 @@ class _Walk:
         return replace(flow, columns=tuple(self._column(each, flow, around) for each in made))
 
     def _column(self, made: Made, flow: Flow, around: Context, beside: Verdict = _STABLE) -> Output:
-        """Return a column made of those of a flow; `beside` is what its value depends on as well."""
+        """Return a column made of those of a flow. `beside` is what its value depends on as well."""
         ids = frozenset((made.id,))
         if made.source is not None:
             known = flow.by_id.get(made.source)

@@ -14,7 +14,7 @@ _PLACEMENT = re.compile(r" (?:ASC|DESC) NULLS (?:FIRST|LAST)")
 
 
 def grouped_by(logical: PlanNode, result: Flow, fold: Callable[[str], str] = str.lower) -> set[str] | None:
-    """Return the names of the columns that a frame is grouped by; None where its top is no group-by.
+    """Return the names of the columns that a frame is grouped by. None where its top is no group-by.
 
     Columns may have been selected and rows filtered since, but those columns must still be there. Names that `fold`
     makes the same are the same name.
@@ -55,7 +55,7 @@ def placed_by(physical: PlanNode, result: Flow, fold: Callable[[str], str] = str
 
 
 def _kept(columns: str, result: Flow, fold: Callable[[str], str]) -> set[str] | None:
-    """Return the names that these columns have in the result; None where one is not there, or another has its name."""
+    """Return the names that these columns have in the result. None where one is not there, or another has its name."""
     keys = columns_made(columns)
     if not keys or any(key.source != key.id for key in keys):
         return None

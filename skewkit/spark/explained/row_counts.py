@@ -44,7 +44,7 @@ def guess_rows(logical: PlanNode, *, counted: bool = True) -> int | None:
 
 
 def estimated(logical: PlanNode, columns: int) -> tuple[int | None, int | None]:
-    """Return the rows and the bytes that the optimizer expects of a result with so many columns; None: unknown.
+    """Return the rows and the bytes that the optimizer expects of a result with so many columns. None: unknown.
 
     Rows that it does not know are guessed by bytes, as of sources. Where it multiplies the sides of a join, nothing is
     known.

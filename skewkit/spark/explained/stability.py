@@ -21,7 +21,7 @@ class Stability(IntEnum):
 
 @dataclass(frozen=True)
 class Verdict:
-    """An answer to how stable something is, and why it is not; `reason` is a verb phrase such as `holds ...`.
+    """An answer to how stable something is, and why it is not. `reason` is a verb phrase such as `holds ...`.
 
     >>> Verdict(Stability.BY_ROW_ORDER, "holds the first of several values").repeatable
     False

@@ -22,11 +22,11 @@ Udf = Callable[..., Column]
 class AggregateCall:
     """One call of an aggregate function.
 
-    * `arguments` stand as they were given; `fixed` marks those that read no column, such as a share or a separator.
+    * `arguments` stand as they were given. `fixed` marks those that read no column, such as a share or a separator.
       `count(*)` has none.
     * `inputs` is what the call reads: the other arguments, what it is ordered by, its filter.
     * `over(names)` is the very call over columns of these names in place of the inputs.
-    * `udf` is the function itself where it is a Python one; its last arguments have the names `keywords`.
+    * `udf` is the function itself where it is a Python one. Its last arguments have the names `keywords`.
     """
 
     name: str
@@ -46,7 +46,7 @@ class AggregateCall:
         return (*read, *self.order, *([] if self.filter is None else [self.filter]))
 
     def given(self, names: Names) -> list[Column]:
-        """Return the arguments over columns of these names in place of the inputs; a filter makes them null."""
+        """Return the arguments over columns of these names in place of the inputs. A filter makes them null."""
         left = iter(names)
         columns = [
             a if fixed else F.col(quoted(next(left))) for a, fixed in zip(self.arguments, self.fixed, strict=True)
@@ -112,7 +112,7 @@ _NAMES_FIELDS = ("struct", "arrays_zip")
 
 
 def _shown(column: Column, most: int = 60) -> str:
-    """Return the text of a Column, cut; around a UDF it holds what the JVM thinks of every part, which nobody reads.
+    """Return the text of a Column, cut. Around a UDF it holds what the JVM thinks of every part, which nobody reads.
 
     >>> _shown(F.col("v")), _shown(F.col("v" * 99), most=9)
     ("Column<'v'>", "Column<'v...")

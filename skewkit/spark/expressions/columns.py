@@ -22,7 +22,7 @@ class Sorting:
 
 
 def read_sorting(column: Column) -> Sorting | None:
-    """Return the order that a Column stands for (ascending, nulls first, unless it says more); None if unreadable."""
+    """Return the order that a Column stands for (ascending, nulls first, unless it says more). None if unreadable."""
     try:
         return _connect_sorting(column) if is_connect(column) else _classic_sorting(column)
     except Exception:
@@ -83,7 +83,7 @@ def read_literal(column: Column) -> tuple[Any] | None:
 
 
 def same_column(a: Column, b: Column) -> bool:
-    """Return whether two Columns say the same, of columns of the same frames; False where that cannot be seen.
+    """Return whether two Columns say the same, of columns of the same frames. False where that cannot be seen.
 
     >>> same_column(F.upper("a.k"), F.upper("a.k")), same_column(F.col("a.k"), F.col("b.k"))
     (True, False)

@@ -1,4 +1,4 @@
-"""The type in which Spark compares two columns of different types, asked of its analyser; no job is started."""
+"""The type in which Spark compares two columns of different types, asked of its analyser. No job is started."""
 
 from __future__ import annotations
 

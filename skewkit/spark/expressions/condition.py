@@ -81,7 +81,7 @@ def _parts(condition: Column, names: Sequence[str]) -> list[Column]:
 
 
 def _call(condition: Column) -> tuple[str, tuple[Column, ...]]:
-    """Return the name of the function that a condition calls, in lower case, and its arguments; '' if it is no call."""
+    """Return the name of the function that a condition calls, in lower case, and its arguments. '' if it is no call."""
     node = node_of(condition)
     return (node.name.lower(), node.children) if node.kind == "call" else ("", ())
 

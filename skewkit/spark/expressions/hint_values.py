@@ -18,7 +18,7 @@ Day = TypeVar("Day", bound=datetime.date)
 
 
 def fitted(value: Any, type_: T.DataType, hint: object) -> Any:
-    """Return a hint's value as a Python value of a key's type; texts make dates, timestamps and nothing else.
+    """Return a hint's value as a Python value of a key's type. Texts make dates, timestamps and nothing else.
 
     Raises:
         ArgumentError: it does not fit.

@@ -61,7 +61,7 @@ class Keys:
         return self.null_in([True] * len(self.columns))
 
     def null_in(self, unsafe: Sequence[bool]) -> Column:
-        """Whether any of the key columns that `unsafe` marks is null; there must be one.
+        """Whether any of the key columns that `unsafe` marks is null. There must be one.
 
         Before any is cast, which may fail, all are asked as they are.
         """
@@ -170,7 +170,7 @@ def find_keys(df: DataFrame, keys: Sequence[KeyLike], *, what: str = "key", lite
 
 
 def _bare(columns: Sequence[Column], names: Sequence[str]) -> tuple[str, ...]:
-    """Return the names of those keys that only name a column; Spark calls a cast, and a field of a struct, alike."""
+    """Return the names of those keys that only name a column. Spark calls a cast, and a field of a struct, alike."""
     pairs = zip(columns, names, strict=True)
     return tuple(name for c, name in pairs if str(c) in (f"Column<'{name}'>", f"Column<'{quoted(name)}'>"))
 
@@ -179,7 +179,7 @@ def _cast(column: Column, old: str, new: str, *, stored: bool) -> Column:
     """Return a key in another type; `stored` keys are columns of the frame.
 
     The optimizer makes `cast(cast(long AS float) AS double)` one cast, which has digits that the float lost. A join of
-    frames compares floats, so nothing may be left to simplify; where the cast stands in the condition, plain Spark
+    frames compares floats, so nothing may be left to simplify. Where the cast stands in the condition, plain Spark
     loses it, too. To add 0 changes no float but -0.0, which is equal to 0.0.
     """
     lost = stored and (old, new) == ("float", "double")

@@ -37,7 +37,7 @@ class Node:
 
 
 def node_of(column: Column) -> Node:
-    """Return the outermost step of a Column; `other` is whatever cannot be looked into."""
+    """Return the outermost step of a Column. `other` is whatever cannot be looked into."""
     try:
         return _connect_node(column) if is_connect(column) else _classic_node(column)
     except Exception:
@@ -215,7 +215,7 @@ def java_column(node: Any) -> Any:
 
 @lru_cache(maxsize=1)
 def _column_class(jvm: Any) -> Any:
-    """Return the class of the JVM's Columns; to look it up is a call for every dot."""
+    """Return the class of the JVM's Columns. To look it up is a call for every dot."""
     return jvm.org.apache.spark.sql.Column
 
 

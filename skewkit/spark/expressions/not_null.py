@@ -21,7 +21,7 @@ _NEVER_SEEN = {
 
 
 def never_null(column: Column, type_: DataType) -> Column:
-    """Return a column that has no nulls in a form from which Spark sees that; as it is, where its type has none.
+    """Return a column that has no nulls in a form from which Spark sees that. As it is, where its type has none.
 
     >>> rows = spark.range(1).selectExpr("nullif(id, 1) AS v")
     >>> rows.schema[0].nullable, rows.select(never_null(F.col("v"), rows.schema[0].dataType)).schema[0].nullable
@@ -72,7 +72,7 @@ def no_null_within(column: Column, found: DataType, wanted: DataType) -> Column:
 
 
 def _nothing(type_: DataType) -> Column | None:
-    """Return a constant of a type that is not null, nor holds a null; None where none is known."""
+    """Return a constant of a type that is not null, nor holds a null. None where none is known."""
     if isinstance(type_, ArrayType):
         nothing = F.array().cast(ArrayType(type_.elementType))
         return nothing if type_.containsNull else F.array_compact(nothing)

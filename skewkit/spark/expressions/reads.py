@@ -21,7 +21,7 @@ _CONNECT_CALLS = frozenset(("CallFunction", "CommonInlineUserDefinedFunction"))
 
 
 def references(column: Column) -> list[Column] | None:
-    """Return what a Column says of columns of certain frames, such as `df["k"]`; None where that cannot be seen.
+    """Return what a Column says of columns of certain frames, such as `df["k"]`. None where that cannot be seen.
 
     Names such as `F.col("k")` are left out: Spark itself refuses those that two joined frames have.
     """
@@ -30,7 +30,7 @@ def references(column: Column) -> list[Column] | None:
 
 
 def names_of(column: Column) -> list[Column] | None:
-    """Return what a Column reads by name, in SQL text, too; None where that cannot be seen.
+    """Return what a Column reads by name, in SQL text, too. None where that cannot be seen.
 
     >>> names_of(F.concat(F.col("a.tenant"), F.lit("x")) == F.upper("b")), names_of(F.expr("a.v < user"))
     ([Column<'a.tenant'>, Column<'b'>], [Column<'a.v'>, Column<'user'>])
@@ -100,7 +100,7 @@ def _classic_reads(column: Any) -> Iterator[Read]:
 
 
 def _expression_reads(expression: Any, column_of: Any) -> Iterator[Read]:
-    """Yield what an expression of Spark's own reads; the arguments of a Python UDF may be Columns' nodes."""
+    """Yield what an expression of Spark's own reads. The arguments of a Python UDF may be Columns' nodes."""
     kind = java_kind(expression)
     if kind == "ColumnNodeExpression":
         node = column_of(expression)

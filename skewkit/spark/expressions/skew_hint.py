@@ -1,4 +1,4 @@
-"""The skew hint of a frame, as `DataFrame.hint` leaves it in the plan; Spark itself ignores it with a warning."""
+"""The skew hint of a frame, as `DataFrame.hint` leaves it in the plan. Spark itself ignores it with a warning."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A join condition in SQL, cut at its ANDs and equalities by its tokens; what is not plainly understood stays whole."""
+"""A join condition in SQL, cut at its ANDs and equalities by its tokens. What is not plainly understood stays whole."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _UNREADABLE = ("\\'", '\\"', "/*", "--")
 
 
 def conjuncts_of(source: str) -> list[str]:
-    """Return the parts of a SQL condition `a AND b AND ...`; their AND is the condition, in the same order.
+    """Return the parts of a SQL condition `a AND b AND ...`. Their AND is the condition, in the same order.
 
     Parts that are always true are left out, if there are others. A part that all sides of an OR have stands before
     it, as Spark's optimizer takes it out, too.
@@ -271,7 +271,7 @@ def _conjuncts(tokens: SqlTokens) -> list[SqlTokens]:
 
 
 def _parts(tokens: SqlTokens, word: str) -> list[SqlTokens]:
-    """Return what is between these words outside of brackets; commas and OR bind least."""
+    """Return what is between these words outside of brackets. Commas and OR bind least."""
     return _cut(tokens, [token for token in _flat(tokens) if token.word == word])
 
 

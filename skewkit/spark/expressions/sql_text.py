@@ -1,4 +1,4 @@
-"""Aggregate calls in a SQL expression, found by its tokens; what is not plainly understood is left to Spark.
+"""Aggregate calls in a SQL expression, found by its tokens. What is not plainly understood is left to Spark.
 
 Parts of a text are handed back to Spark as they were written. A parser that writes them anew was tried over the 773
 texts of the suite. sqlglot 30 reads all that are whole, and writes 61 of 100 as they were, most others as good as that.
@@ -30,12 +30,12 @@ _LEFT_TO_SPARK = "is left to Spark"
 
 
 class NotUnderstood(Exception):
-    """A Column that is not taken apart, with the reason; it does not leave this layer."""
+    """A Column that is not taken apart, with the reason. It does not leave this layer."""
 
 
 @dataclass(frozen=True)
 class SqlCall:
-    """An aggregate call in SQL, its parts as text; `order` pairs an expression with how it is sorted."""
+    """An aggregate call in SQL, its parts as text. `order` pairs an expression with how it is sorted."""
 
     name: str
     arguments: tuple[str, ...]

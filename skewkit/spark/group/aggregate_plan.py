@@ -70,7 +70,7 @@ class PlannedAggregate:
 
 @dataclass(frozen=True)
 class Inputs:
-    """The columns that aggregate calls read, each once, with their types; `names` has one row per call."""
+    """The columns that aggregate calls read, each once, with their types. `names` has one row per call."""
 
     columns: tuple[Column, ...]
     types: tuple[DataType, ...]
@@ -121,7 +121,7 @@ def inputs_of(df: DataFrame, calls: Sequence[AggregateCall]) -> Inputs:
 
 
 def _guarded(column: Column, condition: Column | None) -> Column:
-    """Return what a filtered call reads; rows that the filter leaves out may be such that it cannot be computed."""
+    """Return what a filtered call reads. Rows that the filter leaves out may be such that it cannot be computed."""
     return column if condition is None or column is condition else F.when(condition, column)
 
 
@@ -159,7 +159,7 @@ class AggregatePlan:
 
     @property
     def rangeable(self) -> list[tuple[str, ...]]:
-        """What percentiles read whose values can be cut into ranges; the first column is the value."""
+        """What percentiles read whose values can be cut into ranges. The first column is the value."""
         found: dict[tuple[str, ...], bool] = {}
         for split, reads in self._by_value:
             if split.each:
@@ -168,7 +168,7 @@ class AggregatePlan:
 
     @property
     def ordered_values(self) -> OrderBy | None:
-        """What is `rangeable`, as columns of which a sample is asked; None where nothing is."""
+        """What is `rangeable`, as columns of which a sample is asked. None where nothing is."""
         at = [_index(reads[0]) for reads in self.rangeable]
         orders = [Order(input_name(i), self.inputs.types[i].simpleString()) for i in at]
         return OrderBy(tuple(self.inputs.columns[i] for i in at), tuple(orders)) if at else None

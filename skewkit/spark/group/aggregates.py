@@ -140,7 +140,7 @@ def _flagged(narrow: DataFrame, asked: AggregatePlan) -> tuple[str, ...]:
 
 
 def _partials(part: PlannedAggregate, answers: Sequence[str], flagged: Sequence[str]) -> list[Column]:
-    """Return the partials of a call; those of a UDF are told which of its columns have nulls in the group."""
+    """Return the partials of a call. Those of a UDF are told which of its columns have nulls in the group."""
     given = part.call.given(part.reads)
     if part.call.udf is None or not flagged:
         return part.partials(*given)

@@ -37,8 +37,8 @@ class GroupMap:
     """A group function with what it is declared to return, and a merge where groups may be cut.
 
     * A sub-group of a hot key has at most `most_rows` rows and `most_bytes` bytes of Arrow data.
-    * `merged_keys` are the positions of the group's key columns in the declared schema, which a merge must keep;
-      with `allow_empty` it may leave a key without a row.
+    * `merged_keys` are the positions of the group's key columns in the declared schema, which a merge must keep.
+      With `allow_empty` it may leave a key without a row.
     """
 
     func: GroupFunction
@@ -79,7 +79,7 @@ def apply_cogrouped(
 
 
 def apply_in_parts(df: DataFrame, keys: Keys, plan: KeyPlan, task: GroupMap, row_hash: Column) -> DataFrame:
-    """Return what the group function returns; hot groups in sub-groups, whose results are merged once per key.
+    """Return what the group function returns. Hot groups in sub-groups, whose results are merged once per key.
 
     The frame is computed once: both the branch of the cold keys and that of the hot ones read one exchange.
     """
@@ -125,7 +125,7 @@ def apply_in_parts_where_read(
 
 
 def apply_in_order(df: DataFrame, keys: Keys, by: OrderBy, plan: WindowPlan, task: GroupMap) -> DataFrame:
-    """Return what `apply_in_parts` returns; sub-groups are ranges of an order, and are merged in that order.
+    """Return what `apply_in_parts` returns. Sub-groups are ranges of an order, and are merged in that order.
 
     * The sub-groups of a key are consecutive ranges of the order: rows that tie are in one of them.
     * Their rows are sorted, and `merge` sees their results in order.
@@ -153,7 +153,7 @@ def _whole_groups(at: Placed, rows: DataFrame, task: GroupMap) -> DataFrame:
 
 
 def _with_index_by_value(df: DataFrame, known: Mapping[str, Sequence[str]], names: Names) -> DataFrame:
-    """Return the frame with the heavy index of texts that are compared; filters compute a hash once per comparison."""
+    """Return the frame with the heavy index of texts that are compared. Filters compute a hash once per comparison."""
     columns = [F.col(quoted(name)) for name in known]
     index: Column | None = None
     for i, texts in enumerate(zip(*known.values(), strict=True)):
@@ -192,7 +192,7 @@ def _parts(
     one: bool,
     sorting: Sequence[Column] = (),
 ) -> DataFrame:
-    """Run the function on bounded sub-groups of the hot rows, where they are; one row for each result.
+    """Run the function on bounded sub-groups of the hot rows, where they are. One row for each result.
 
     Texts of the keys that are `known` are not sent to Python, nor is the heavy index where there is `one` hot key.
     """
@@ -227,7 +227,7 @@ def _parts(
 
 
 def _flagged(df: DataFrame, keys: Keys, task: GroupMap) -> tuple[int, ...]:
-    """Return the columns of which a part must know whether the whole group has nulls; Arrow has nulls of all types."""
+    """Return the columns of which a part must know whether the whole group has nulls. Arrow has nulls of all types."""
     return () if task.declared.arrow else changed_by_nulls(df, keys.bare)
 
 

@@ -47,7 +47,7 @@ class Placed:
 
 
 def placed(df: DataFrame, keys: Keys, plan: KeyPlan, row_hash: Column | None) -> Placed:
-    """Put every row on its partition; heavy keys are spread by `row_hash`, a salt that follows from the row.
+    """Put every row on its partition. Heavy keys are spread by `row_hash`, a salt that follows from the row.
 
     Without a salt no group is cut, whatever the plan says. Keys that are computed are computed once,
     before: a key from `rand` or a UDF must be the same ever after.

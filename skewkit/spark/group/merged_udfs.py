@@ -52,7 +52,7 @@ def _returned(udf: Any) -> DataType:
 def _states(udf: Any) -> Callable[[Column], list[Column]]:
     """Return what the merge is given of a column of partial results, so that pandas loses nothing.
 
-    Spark shows pandas whole numbers beside a null as floats, and timestamps as local ones; so nulls come apart.
+    Spark shows pandas whole numbers beside a null as floats, and timestamps as local ones. So nulls come apart.
     """
     if udf.evalType not in IN_PANDAS:
         return _as_they_are

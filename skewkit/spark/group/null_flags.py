@@ -23,7 +23,7 @@ _BITS = 62
 
 
 def changed_by_nulls(df: DataFrame, keys: Sequence[str]) -> tuple[int, ...]:
-    """Return the positions of columns whose dtype depends on the nulls in a group; those of the key have one value.
+    """Return the positions of columns whose dtype depends on the nulls in a group. Those of the key have one value.
 
     >>> changed_by_nulls(spark.range(1).selectExpr("id AS k", "nullif(id, 0) AS n", "string(id) AS s"), ["k"])
     (1,)

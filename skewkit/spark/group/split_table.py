@@ -112,7 +112,7 @@ def _text(values: Column, separator: Column | None = None) -> Column:
 
 
 def _most_frequent(value: Column, rows: Column) -> Column:
-    """Return (-rows, value) of the value with most rows, of the least such value; nulls count as no rows."""
+    """Return (-rows, value) of the value with most rows, of the least such value. Nulls count as no rows."""
     return F.min(F.struct((-rows).alias("n"), value.alias("x")))
 
 
@@ -127,7 +127,7 @@ def _weighted(pair: Column, share: Column, frequency: Column | None = None) -> C
 
 
 def _discrete(pairs: Column, share: Column) -> Column:
-    """Return the first value, as a double, up to which so large a share of the rows lies; null of no row."""
+    """Return the first value, as a double, up to which so large a share of the rows lies. Null of no row."""
     known = F.array_sort(F.filter(pairs, lambda pair: pair["n"] > 0))
     rows = F.aggregate(known, F.lit(0).cast("bigint"), lambda total, pair: total + pair["n"]).cast("double")
     state = F.struct(
@@ -275,7 +275,7 @@ def _is_number(type_: str) -> bool:
 
 
 def split_of(call: AggregateCall, types: list[DataType], fixed: Sequence[DataType] = ()) -> Split:
-    """Return the row of the table for a call whose inputs have these types; one without partials where it must be.
+    """Return the row of the table for a call whose inputs have these types. One without partials where it must be.
 
     `fixed` are the types of the arguments that read no column, which percentiles ask for.
     """
@@ -327,7 +327,7 @@ def _is_one(frequency: Column) -> bool:
 
 
 def _adds_plain_numbers(call: AggregateCall, types: Sequence[str]) -> bool:
-    """Return whether a call adds up whole numbers or floats; a constant has no type here, its value tells."""
+    """Return whether a call adds up whole numbers or floats. A constant has no type here, its value tells."""
     if types:
         return types[0] in _PLAIN_NUMBERS
     literal, node = read_literal(call.arguments[0]), node_of(call.arguments[0])

@@ -85,7 +85,7 @@ def _far(counts: DataFrame, keys: Sequence[str], group: Sequence[PlannedAggregat
 
 
 def _counted(df: DataFrame, by: Sequence[str]) -> DataFrame:
-    """Return how often each `value` is there; -0.0 stays apart, which a group-by takes for 0.0."""
+    """Return how often each `value` is there. -0.0 stays apart, which a group-by takes for 0.0."""
     value = F.col(_VALUE)
     if df.schema[_VALUE].dataType not in (FloatType(), DoubleType()):
         return df.groupBy(*by, _VALUE).agg(F.count(_VALUE).alias(_COUNT))

@@ -15,9 +15,9 @@ from skewkit.spark.session.compat import resolves
 
 @dataclass(frozen=True)
 class JoinKeys:
-    """The key columns of both sides, of equal types; `using` are their names where the join is by name.
+    """The key columns of both sides, of equal types. `using` are their names where the join is by name.
 
-    `on` is what `DataFrame.join` takes; `null_safe` says of each key whether null matches null; `residual` is what
+    `on` is what `DataFrame.join` takes. `null_safe` says of each key whether null matches null. `residual` is what
     the condition asks beside the equality of the keys.
     """
 
@@ -29,7 +29,7 @@ class JoinKeys:
     residual: Column | None = None
 
     def unmatched(self, keys: Keys) -> Column | None:
-        """Return whether a row of a side matches nothing because of a null; None where null matches null."""
+        """Return whether a row of a side matches nothing because of a null. None where null matches null."""
         if all(self.null_safe):
             return None
         return keys.null_in([not safe for safe in self.null_safe])

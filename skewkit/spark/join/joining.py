@@ -37,7 +37,7 @@ def salted(facts: Pair[PlanFacts], keys: JoinKeys, plan: JoinPlan, *, shuffle_ha
     sorts or hashes a single int and adds no exchange. The keys themselves are compared as a residual condition, written
     so that Spark does not take it for a second join key: equal tags cost a comparison only.
 
-    The packed key is negative for rows of a hot key whose copies could come out although they met nobody;
+    The packed key is negative for rows of a hot key whose copies could come out although they met nobody.
     `_without_copies` drops these behind the join.
     """
     left, right = facts.map(lambda each: each.frame)
@@ -169,7 +169,7 @@ def _placed(rows: _Rows, keys: JoinKeys, plan: JoinPlan, names: Names) -> DataFr
 
 
 def _with_packed(rows: _Rows, keys: JoinKeys, plan: JoinPlan, names: Names) -> DataFrame:
-    """Return one side with its packed key; rows of slices with several targets are copied."""
+    """Return one side with its packed key. Rows of slices with several targets are copied."""
     n, how, side = plan.keys.partitions, plan.rules.how, rows.side
     route, lists = plan.route(side)
     df, anywhere = rows.frame, keys.unmatched(rows.keys)
@@ -196,7 +196,7 @@ def _with_packed(rows: _Rows, keys: JoinKeys, plan: JoinPlan, names: Names) -> D
 
 
 def _is_cut(plan: JoinPlan, side: Side) -> bool:
-    """Whether rows of a heavy key go to several partitions; the right rows of an answered one go nowhere."""
+    """Whether rows of a heavy key go to several partitions. The right rows of an answered one go nowhere."""
     heavy = zip(plan.route(side)[0].heavy, plan.matrices, strict=True)
     return any(side == "left" if matrix.answered else len(h.parts) > 1 for h, matrix in heavy)
 
@@ -244,5 +244,5 @@ def _without_copies(joined: DataFrame, rows: _Rows, keys: JoinKeys, plan: JoinPl
 
 
 def _stays(how: str, side: Side) -> bool:
-    """Whether rows that match nothing come out of the join; a semi join keeps a side, but not those."""
+    """Whether rows that match nothing come out of the join. A semi join keeps a side, but not those."""
     return side in KINDS[how].returns_unmatched

@@ -21,7 +21,7 @@ _WHOLE = ("tinyint", "smallint", "int", "bigint")
 def packed_key(plan: JoinPlan, keys: Keys, names: Names, marked: Column | None, apart: Column | None = None) -> Column:
     """Return the packed key of a row with its `hash`, `heavy` and `partition`.
 
-    `marked` rows meet a witness; rows that are `apart` are grouped by their salt, the column `row`.
+    `marked` rows meet a witness. Rows that are `apart` are grouped by their salt, the column `row`.
     """
     n, partition = plan.keys.partitions, F.col(names("partition"))
     group = group_of(names("hash"), n)
@@ -42,7 +42,7 @@ def packed_key(plan: JoinPlan, keys: Keys, names: Names, marked: Column | None, 
 
 
 def equal_by_group(plan: JoinPlan, keys: Keys, packed: Column) -> Column | None:
-    """Return whether rows of one packed key have the same key for certain; None where nothing is certain.
+    """Return whether rows of one packed key have the same key for certain. None where nothing is certain.
 
     Rows of a hot key that each meet many others compare their key with the plan's once, and get a group that no hash
     gives. So it is not compared with every row they meet: a text takes longer to compare than two rows to join.
@@ -61,7 +61,7 @@ def _compared_before(plan: JoinPlan, keys: Keys) -> list[bool]:
 
 
 def _named(plan: JoinPlan, keys: Keys, names: Names) -> Column | None:
-    """Return the group of a row whose key is a hot one by value, null for others; None where there are none."""
+    """Return the group of a row whose key is a hot one by value, null for others. None where there are none."""
     wanted = _compared_before(plan, keys)
     if not any(wanted):
         return None
@@ -74,7 +74,7 @@ def _named(plan: JoinPlan, keys: Keys, names: Names) -> Column | None:
 
 
 def heavy_group(heavy: Column, partitions: int) -> Column:
-    """Return a negative multiple of `partitions` that no other heavy key has; see `heavy_group_number`."""
+    """Return a negative multiple of `partitions` that no other heavy key has. See `heavy_group_number`."""
     return F.lit(-partitions) * (heavy + F.lit(1))
 
 

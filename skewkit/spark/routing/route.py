@@ -78,7 +78,7 @@ def with_partition(
 def partition_columns(
     plan: KeyPlan, names: Names, row_hash: Column | None, *, anywhere: Column | None = None
 ) -> dict[str, Column]:
-    """Return an int column `partition`, after the helper columns it takes; it needs the columns of `heavy_index`.
+    """Return an int column `partition`, after the helper columns it takes. It needs the columns of `heavy_index`.
 
     `row_hash` salts the heavy keys: the same row always goes the same way. Without one, a heavy key goes whole to
     the first of its parts. Rows for which `anywhere` is true are spread as the plan's `spread` says.
@@ -116,7 +116,7 @@ def _modulo(value: str, size: int) -> str:
 
 
 def listed(flags: Sequence[bool], index: Column) -> Column:
-    """Return whether a row's heavy index is one that `flags` marks; false for rows of the tail."""
+    """Return whether a row's heavy index is one that `flags` marks. False for rows of the tail."""
     if all(flags):
         return index >= 0
     return F.when(index >= 0, element([int(flag) for flag in flags], "int", index) == 1).otherwise(F.lit(False))

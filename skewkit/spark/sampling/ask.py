@@ -81,10 +81,10 @@ class Answer:
 
     * `profile`: the heavy keys, with their values where these could be brought, else None with the right hash.
     * `one_task`: the largest share of a heavy key's rows that one task has, by the key's hash.
-    * `distinct`: the distinct values per row of the question's values, of those of which there are most; None where
+    * `distinct`: the distinct values per row of the question's values, of those of which there are most. None where
       none were asked for. `most_distinct`: which of them these are.
     * `order_values`: order values of the sample by key; None where none were asked for.
-    * `widest`: the share of the rows that the task has that reads most; None of a frame without rows.
+    * `widest`: the share of the rows that the task has that reads most. None of a frame without rows.
     * `tasks`: how many tasks have rows of the frame, as far as the sample tells.
     * `notes`: how the sample was taken, where that is worth a word.
     """
@@ -116,10 +116,10 @@ class Answer:
 
 
 def ask(questions: Sequence[Question], partitions: int, settings: Settings, *, why: str) -> list[Answer]:
-    """Answer all questions in one query, for a plan of so many partitions; `why` says for which call.
+    """Answer all questions in one query, for a plan of so many partitions. `why` says for which call.
 
     * The sample has a bounded number of rows, whatever the frame has, and needs no count of them beforehand.
-    * Of a table of many files only some are read, evenly along their order (`FileSample`); the profile says so.
+    * Of a table of many files only some are read, evenly along their order (`FileSample`). The profile says so.
     * All numbers of a profile are those of a Bernoulli sample of one fraction, with bounds at 4.5 standard errors.
     * A second query runs only where the values of keys cannot be brought to Python: without them.
 
@@ -313,5 +313,5 @@ def _collected(asked: Sequence[_Asked]) -> dict[str, Collected]:
 
 
 def _side_by_side(frames: Sequence[DataFrame]) -> DataFrame:
-    """Return the rows of all frames; columns that only some have are null in the others."""
+    """Return the rows of all frames. Columns that only some have are null in the others."""
     return reduce(lambda a, b: a.unionByName(b, allowMissingColumns=True), frames)

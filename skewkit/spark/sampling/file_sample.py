@@ -27,7 +27,7 @@ class FileSample:
     """A frame that reads `taken` of `of` files, and of their rows the share `thinned`.
 
     `size` and `file` are of a row's file: its bytes, and a hash of its name. `why` says why all files are read, where
-    they are; then `of` is 0.
+    they are. Then `of` is 0.
     """
 
     frame: DataFrame
@@ -95,7 +95,7 @@ def _why_all(facts: PlanFacts, physical: str) -> str | None:
 
 
 def _tails(paths: Sequence[str]) -> list[str] | None:
-    """Return the ends of paths that tell them apart, of as few steps as do; None where none do.
+    """Return the ends of paths that tell them apart, of as few steps as do. None where none do.
 
     >>> _tails(["file:/t/a=1/p0", "file:/t/a=2/p0"]), _tails(["file:/t/p0", "file:/t/p1"])
     (['a=1/p0', 'a=2/p0'], ['p0', 'p1'])

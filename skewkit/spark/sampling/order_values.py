@@ -36,7 +36,7 @@ class OrderValues:
         return OrderValues(self.hashes, [self.columns[column]], [self.orders[column]], tuple)
 
     def of(self, hashes: Iterable[int]) -> dict[int, list[Cut]]:
-        """Return the values of the keys of these hashes, in the order, by the key's hash; no key without a row.
+        """Return the values of the keys of these hashes, in the order, by the key's hash. No key without a row.
 
         The values of a key are at even distances of its order, as far as a sample can tell.
         """

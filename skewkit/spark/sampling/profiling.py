@@ -50,7 +50,7 @@ def sampled(frame: DataFrame, fraction: float) -> DataFrame:
 
 
 def auto_fraction(rows: float | None, wanted: float) -> float:
-    """Return the fraction that makes about `wanted` of `rows` rows; 1.0 where that is most of them, or not known.
+    """Return the fraction that makes about `wanted` of `rows` rows. 1.0 where that is most of them, or not known.
 
     >>> auto_fraction(1000, 10), auto_fraction(1000, 600), auto_fraction(None, 10)
     (0.01, 1.0, 1.0)
@@ -61,7 +61,7 @@ def auto_fraction(rows: float | None, wanted: float) -> float:
 
 
 def profile(task: Task, partitions: int, wanted: float) -> KeyProfile:
-    """Profile a frame in one query; a sample that came out far too small, as of a filtered frame, is taken again, once.
+    """Profile a frame in one query. A sample that came out far too small, as of a filtered frame, is taken again, once.
 
     Unlike `skewkit.spark.sampling.ask` it may read all rows, weigh them, and have as many heavy keys as there are.
     """

@@ -45,7 +45,7 @@ class Rate:
         return (scaled < self.least) | ((uniform < self.share) & (scaled < self.most))
 
     def lowest(self, last: Ints) -> float:
-        """Return the lowest probability of tasks whose last rows have these numbers; 1 where all rows are there."""
+        """Return the lowest probability of tasks whose last rows have these numbers. 1 where all rows are there."""
         if not last.size:
             return 1.0
         place = float(last.max())

@@ -36,7 +36,7 @@ class Collected:
 
 
 def collect(df: DataFrame, *, arrow: bool) -> Sequence[Collected]:
-    """Run a frame and return its columns; `arrow` says that Arrow may bring them (Spark 4.0 and later)."""
+    """Run a frame and return its columns. `arrow` says that Arrow may bring them (Spark 4.0 and later)."""
     if arrow and collects_values():
         return [Collected(column) for column in df.toArrow().columns]
     rows, width = df.collect(), len(df.columns)

@@ -1,4 +1,4 @@
-"""Spark versions, and classic against Connect, of frames and sessions; it decides from the object in hand.
+"""Spark versions, and classic against Connect, of frames and sessions. It decides from the object in hand.
 
 What a Column says is read in `skewkit.spark.expressions.nodes`.
 """
@@ -41,6 +41,14 @@ def is_session(thing: object) -> bool:
     return isinstance(thing, SparkSession) or (is_connect(thing) and type(thing).__name__ == "SparkSession")
 
 
+def is_stopped(spark: SparkSession) -> bool:
+    """Return whether a session was stopped, so that nothing can be asked of it any more."""
+    if is_connect(spark):
+        return bool(getattr(spark, "is_stopped", False))
+    context = getattr(spark, "sparkContext", None)
+    return context is not None and getattr(context, "_jsc", context) is None
+
+
 def is_column(thing: object) -> bool:
     """Return whether this is a Column, classic or Connect."""
     return isinstance(thing, Column) or (is_connect(thing) and type(thing).__name__ == "Column")
@@ -67,7 +75,7 @@ def confs_named(spark: SparkSession, prefix: str) -> list[str]:
 
 
 def in_force(spark: SparkSession, name: str) -> str | None:
-    """Return a conf of Spark's own as it is in force, set or not; None where this version has none of the name.
+    """Return a conf of Spark's own as it is in force, set or not. None where this version has none of the name.
 
     >>> in_force(spark, "spark.sql.caseSensitive"), in_force(spark, "spark.sql.no.such.conf")
     ('false', None)
@@ -143,7 +151,7 @@ def default_partitions(spark: SparkSession) -> int:
 
 
 def tasks_at_a_time(spark: SparkSession) -> int | None:
-    """Return how many partitions Spark gives a frame by default, one per core as a rule; None if it is not seen.
+    """Return how many partitions Spark gives a frame by default, one per core as a rule. None if it is not seen.
 
     >>> tasks_at_a_time(spark)
     2
@@ -153,7 +161,7 @@ def tasks_at_a_time(spark: SparkSession) -> int | None:
 
 
 def resolves(df: DataFrame, column: Column | str) -> bool:
-    """Return whether a frame has this column, a hidden one too; PySpark's own log does not hear of it.
+    """Return whether a frame has this column, a hidden one too. PySpark's own log does not hear of it.
 
     >>> resolves(spark.range(1), "id"), resolves(spark.range(1), "_metadata")
     (True, False)
@@ -166,7 +174,7 @@ def resolves(df: DataFrame, column: Column | str) -> bool:
 
 
 def explained(df: DataFrame, mode: str = "COST") -> str:
-    """Return what EXPLAIN says of a frame, or '' where it cannot be asked; no job is started.
+    """Return what EXPLAIN says of a frame, or '' where it cannot be asked. No job is started.
 
     Lists of more than 25 columns or values are cut short; see `explained_whole`. A text whose end is cut off, being
     longer than the session's `spark.sql.maxPlanStringLength`, says nothing for certain: '' as well.
@@ -204,7 +212,7 @@ def explained_whole(df: DataFrame, mode: str = "COST") -> str:
 
 
 def physical_plan(df: DataFrame) -> str:
-    """Return a frame's physical plan as text, or '' where it cannot be asked; no job is started."""
+    """Return a frame's physical plan as text, or '' where it cannot be asked. No job is started."""
     return explained(df, "EXTENDED").rpartition("== Physical Plan ==")[2]
 
 
@@ -224,7 +232,7 @@ def places_by_id() -> bool:
 
 
 def has_star_except() -> bool:
-    """Return whether `SELECT * EXCEPT (...)` exists; older Connect servers keep no frame that they resolved."""
+    """Return whether `SELECT * EXCEPT (...)` exists. Older Connect servers keep no frame that they resolved."""
     return VERSION >= (4, 0)
 
 

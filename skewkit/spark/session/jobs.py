@@ -34,7 +34,7 @@ _COUNTERS = _Counters()
 
 
 def used_so_far() -> Used:
-    """Return what the innermost open block of `counted` in this thread has used so far; nothing outside of any."""
+    """Return what the innermost open block of `counted` in this thread has used so far. Nothing outside of any."""
     if not _COUNTERS.open:
         return Used()
     inner = _COUNTERS.open[-1]

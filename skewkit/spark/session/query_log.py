@@ -28,7 +28,7 @@ _FILTER = _OfOthers()
 
 @contextmanager
 def quiet_query_log() -> Iterator[None]:
-    """Keep what fails inside out of PySpark's log of queries, for this thread; the log is as it was afterwards.
+    """Keep what fails inside out of PySpark's log of queries, for this thread. The log is as it was afterwards.
 
     >>> with quiet_query_log():
     ...     "v" in spark.range(1).columns

@@ -1,7 +1,7 @@
 """What `df["k"]` finds in a result on Spark Connect, where a Column of a frame names the frame by a number.
 
 A server looks for the frame of that number below the result, and stops at unions. So a select on top of the union says
-that it is that frame; what it has of the frame's columns is found by their names.
+that it is that frame. What it has of the frame's columns is found by their names.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Remembers why a frame that skewkit returned looks as it does; the frame itself is not touched."""
+"""Remembers why a frame that skewkit returned looks as it does. The frame itself is not touched."""
 
 from __future__ import annotations
 

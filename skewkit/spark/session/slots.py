@@ -20,7 +20,7 @@ _SHARE = 0.6
 
 
 def terms_of(spark: SparkSession, settings: Settings, partitions: int) -> Terms:
-    """Return what a decision weighs in a session; where nobody knows the slots, as many as partitions."""
+    """Return what a decision weighs in a session. Where nobody knows the slots, as many as partitions."""
     slots = _slots(spark, settings, partitions)
     cores = _number(conf_reader(spark)("spark.executor.cores")) or slots.number
     memory = least_heap(conf_reader(spark)) * _SHARE / max(1, min(cores, slots.number))
@@ -47,7 +47,7 @@ def _number(text: str | None) -> int | None:
 
 
 def least_heap(conf: Callable[[str], str | None]) -> int:
-    """Return the bytes of the smallest heap of a session, the driver's or an executor's; `conf` looks up a conf.
+    """Return the bytes of the smallest heap of a session, the driver's or an executor's. `conf` looks up a conf.
 
     >>> least_heap({"spark.driver.memory": "4g", "spark.executor.memory": "512"}.get) >> 20
     512

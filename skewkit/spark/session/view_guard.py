@@ -20,7 +20,7 @@ _MADE_ANEW = " now, because a view or table was replaced meanwhile; make the fra
 def guarded(df: DataFrame, types: Mapping[str, str]) -> DataFrame:
     """Return the frame such that a query fails where these columns have other types (simple strings) than now.
 
-    How a sum is split or an order is cut follows from the types; with others the rows would be wrong. On Connect the
+    How a sum is split or an order is cut follows from the types. With others the rows would be wrong. On Connect the
     frame gets a filter for it, which the optimizer takes away where the types are the same. A classic frame is
     resolved once and comes back as it is, and types with parts are not guarded.
     """

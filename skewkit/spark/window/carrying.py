@@ -33,7 +33,7 @@ def carried(blocks: Blocks, wanted: Sequence[Carried], names: Sequence[str], tie
     """Return one row per block with what other blocks hold, all in one partition.
 
     Its columns: `to_partition`, `to_block`, `to_key0` and so on, and `names` for what is wanted, in order. The
-    totals are computed where the blocks are; only one row per block is sent. Rows that are equal in the order are
+    totals are computed where the blocks are. Only one row per block is sent. Rows that are equal in the order are
     taken in the order of `ties`.
     """
     helper = blocks.names

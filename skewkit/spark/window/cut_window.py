@@ -47,7 +47,7 @@ class PlannedFunction:
 
     @property
     def whole(self) -> Column:
-        """The function itself, over what its arguments are called here; `*` among them is not that of the blocks."""
+        """The function itself, over what its arguments are called here. `*` among them is not that of the blocks."""
         return rebuilt(self.function, self.here) if self.here else self.function.leaf.column
 
     @property
@@ -114,7 +114,7 @@ def split(
 ) -> DataFrame:
     """Return the frame with the expressions' results, those of hot partitions put together from blocks.
 
-    `functions` says of every leaf what it calls and how it splits; helper columns begin with `prefix`.
+    `functions` says of every leaf what it calls and how it splits. Helper columns begin with `prefix`.
     """
     width = len(df.columns)
     leaves = [Expression(f"leaf{i}", (leaf,), lambda results: results[0]) for i, leaf in enumerate(functions)]

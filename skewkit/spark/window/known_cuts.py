@@ -50,7 +50,7 @@ def marked(known: KnownCuts) -> str:
 
 
 def cut_windows(plan: str) -> list[KnownCuts | None]:
-    """Return the cut windows that a plan's text shows, the latest last; None where it is not remembered."""
+    """Return the cut windows that a plan's text shows, the latest last. None where it is not remembered."""
     return [_KNOWN.get(number) for number in sorted({int(found) for found in _MARK.findall(plan)})]
 
 
@@ -86,5 +86,5 @@ def windowed_by(physical: str) -> set[str] | None:
 
 
 def _joins_in_place(operator: str, rest: str) -> bool:
-    """Return whether a step joins rows where they are; those of its left side come next in the text."""
+    """Return whether a step joins rows where they are. Those of its left side come next in the text."""
     return operator == "BroadcastHashJoin" and ", BuildRight" in rest

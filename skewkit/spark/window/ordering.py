@@ -153,7 +153,7 @@ def directed(column: Column, order: Order) -> Column:
 
 
 def first_order(by: OrderBy, whole: Column) -> Column:
-    """Return the first order column, with its direction, for a sort by radix; rows that are `whole` come first.
+    """Return the first order column, with its direction, for a sort by radix. Rows that are `whole` come first.
 
     Spark's radix sort keeps the order of rows that tie, unless there are nulls: they stand as extreme values.
     """
@@ -172,7 +172,7 @@ def plain_name(df: DataFrame, column: Column) -> str | None:
 
 
 def cut_of(texts: Sequence[str | None], orders: Sequence[Order]) -> Cut:
-    """Return a cut; behind the beginning of a long value the columns after it say nothing."""
+    """Return a cut. Behind the beginning of a long value the columns after it say nothing."""
     for i, (text, order) in enumerate(zip(texts, orders, strict=False)):
         if text is not None and is_text(order.type) and len(text) >= LONGEST * (1 + (order.type == "binary")):
             return (*texts[: i + 1], *[None] * (len(texts) - i - 1))
@@ -202,7 +202,7 @@ def cut_value(text: str | None, type_: str) -> Column:
 
 
 def at_or_after(columns: Sequence[Column], orders: Sequence[Order], cut: Sequence[Column]) -> Column:
-    """Return whether a row is at or after a cut in the order; never null, and false, then true, along the order."""
+    """Return whether a row is at or after a cut in the order. Never null, and false, then true, along the order."""
     column, order, value = columns[0], orders[0], cut[0]
     if len(cut) == 1:
         compared = column <= value if order.descending else column >= value

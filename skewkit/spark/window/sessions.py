@@ -48,7 +48,7 @@ def session_gap(by: OrderBy, gap: Any) -> str:
 
 
 def session_expression(name: str, by: OrderBy, gap: str) -> Expression:
-    """Return the session number as a result column; rows without a time have none."""
+    """Return the session number as a result column. Rows without a time have none."""
     at = as_epoch(by.columns[0], by.orders[0].type)
 
     def counted(before: Column) -> Column:

@@ -86,6 +86,12 @@ def read_expression(name: str, column: Column, frame: Frame | None, same: Callab
     return Expression(name, tuple(leaf.under(frame) for leaf in leaves), finish)
 
 
+def text_of(leaf: Leaf) -> str | None:
+    """Return the SQL text of a leaf that is written as such, but is not one call; else None."""
+    node = node_of(leaf.column)
+    return node.name if leaf.call is None and node.kind == "sql" else None
+
+
 def _read(column: Column, leaves: list[Leaf], same: Callable[[Over], bool]) -> Callable[[Sequence[Column]], Column]:
     """Append the leaves of a Column, and return its value over the results of all leaves."""
 
@@ -111,7 +117,7 @@ def _read(column: Column, leaves: list[Leaf], same: Callable[[Over], bool]) -> C
 
 
 def _called(node: Node) -> Called | None:
-    """Return the call that a step is, in SQL text or not; None where it is anything else."""
+    """Return the call that a step is, in SQL text or not. None where it is anything else."""
     if node.kind == "call":
         stars = node.name.lower() == "count" and [node_of(child).kind for child in node.children] == ["star"]
         whole = stars and not node_of(node.children[0]).name
@@ -138,7 +144,7 @@ def _called(node: Node) -> Called | None:
 
 
 def _of_sql(text: str) -> Column:
-    """Return an argument of SQL text; numbers are literals, as offsets have to be."""
+    """Return an argument of SQL text. Numbers are literals, as offsets have to be."""
     return F.lit(int(text)) if re.fullmatch(r"-?\d{1,9}", text) else F.expr(text)
 
 
@@ -146,7 +152,7 @@ def _of_sql(text: str) -> Column:
 class Function:
     """A leaf that was read: its call, and its arguments.
 
-    `arguments` are those that the split table calls `{x0}` and `{x1}`; `all` are all of them, literals included.
+    `arguments` are those that the split table calls `{x0}` and `{x1}`. `all` are all of them, literals included.
     """
 
     leaf: Leaf
@@ -163,7 +169,7 @@ def read_function(df: DataFrame, result: str, leaf: Leaf) -> Function | str:
         return Function(leaf, WindowCall("session"), node_of(leaf.column).children[:1], ())
     call = leaf.call
     if call is None:
-        if node_of(leaf.column).kind == "sql":
+        if text_of(leaf) is not None:
             return f"{result} is written in SQL; give it as a function, such as F.sum('x')"
         return unread_because(leaf.column) or f"{result} is not a plain call of a window function"
     if call.distinct:
@@ -222,7 +228,7 @@ def filled(function: Function, arguments: tuple[str, ...]) -> dict[str, str]:
 
 
 def rebuilt(function: Function, arguments: tuple[str, ...]) -> Column:
-    """Return the function over columns that hold its arguments under other names; literals stay literals."""
+    """Return the function over columns that hold its arguments under other names. Literals stay literals."""
     names = {id(column): name for column, name in zip(function.arguments, arguments, strict=True)}
     columns = [F.col(quoted(names[id(c)])) if id(c) in names else c for c in function.all]
     node = node_of(function.leaf.column)

@@ -29,9 +29,9 @@ _POSITION = (1 << 33) - 1
 class PartitionSizes:
     """What the query found, by partition value, in falling order of rows.
 
-    `hashes`, `rows` and `values` (text, for people) are of the values; `lengths` (values, varying) are the bytes of
+    `hashes`, `rows` and `values` (text, for people) are of the values. `lengths` (values, varying) are the bytes of
     their texts, binaries and the like, summed up. `sample` is an Arrow table of sampled rows, of the columns
-    `sampled`; `varying` are the positions of those among them that `lengths` are of, `sample_lengths` their mean
+    `sampled`. `varying` are the positions of those among them that `lengths` are of, `sample_lengths` their mean
     bytes in the sample. `unsampled` columns are of types that no sample is taken of.
     """
 
@@ -46,7 +46,7 @@ class PartitionSizes:
 
 
 def partition_sizes(df: DataFrame, keys: Keys | None) -> PartitionSizes:
-    """Run the query; `keys` are the partition columns, None where there are none: then all rows are one value.
+    """Run the query. `keys` are the partition columns, None where there are none: then all rows are one value.
 
     * Rows are sampled in blocks, as neighbours tend to be alike and Parquet makes use of it.
     * The blocks are the first ones of an input partition, and the further on the sparser, so that the sample is some

@@ -220,6 +220,11 @@ def test_what_is_no_window_function_is_refused(facts):
         cut(facts, "v").select(a=F.sum(F.lag("v")))
     with pytest.raises(ArgumentError, match="Spark refuses"):
         cut(facts, "v").select(a=F.col("v") + 1)
+    for text in ("v - lag(v)", "v - lag(v) over (partition by k order by v)"):
+        for strategy in ("auto", "split"):
+            window = skewkit.skew_window(facts, "k", "v", strategy=strategy)
+            with pytest.raises(ArgumentError, match=r"SQL text of more than one call.*a=F.col\('v'\) - F.lag\('v'\)"):
+                window.select(n=F.row_number(), a=F.expr(text))
 
 
 def test_a_window_without_a_profile_asks_one_query(facts):

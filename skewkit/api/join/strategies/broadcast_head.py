@@ -27,7 +27,7 @@ class BroadcastHead(JoinStrategy):
     name: ClassVar[str] = "broadcast_head"
 
     def impossible(self) -> str | None:
-        """Return why no hot rows can be broadcast, or None; who asks for it by name is told what it costs instead."""
+        """Return why no hot rows can be broadcast, or None. Who asks for it by name is told what it costs instead."""
         decision, auto = self.decision, self.decision.request.auto
         if not decision.rules.kind.streams:
             return f"it is not possible in a {decision.rules.how} join, which keeps the rows of both sides"
@@ -80,7 +80,7 @@ class BroadcastHead(JoinStrategy):
 
     @property
     def head(self) -> Head:
-        """The heavy keys that are broadcast; there must be a side that can be."""
+        """The heavy keys that are broadcast. There must be a side that can be."""
         if self._head is None:
             raise ValueError("no side of this join can be broadcast")
         return self._head
@@ -117,7 +117,7 @@ class BroadcastHead(JoinStrategy):
 
     @cached_property
     def _too_large(self) -> str | None:
-        """Why the broadcast would be too large, or None; rows are counted where a given profile bounds them."""
+        """Why the broadcast would be too large, or None. Rows are counted where a given profile bounds them."""
         request, head = self.decision.request, self.head
         side = self.decision.sides.of(opposite(head.side))
         # Who asks for a broadcast says that texts that are computed are short enough.

@@ -1,6 +1,6 @@
 """The partial phase of a group function with a merge, inside Spark's Python workers: sub-groups bounded in size.
 
-Rows of heavy keys come as Arrow batches; no group is held as a whole. Like the functions of `workers`, these are sent
+Rows of heavy keys come as Arrow batches. No group is held as a whole. Like the functions of `workers`, these are sent
 by value.
 """
 
@@ -97,7 +97,7 @@ class _Held:
 def on_chunks(func: GroupFunction, how: Chunking) -> Callable[[Iterator[Batch]], Iterator[Batch]]:
     """Return a function of the batches of a task that runs `func` on sub-groups, and packs each result into a row.
 
-    * A sub-group has rows of one key only, at most `most_rows` of them and at most `most_bytes` of Arrow data; all
+    * A sub-group has rows of one key only, at most `most_rows` of them and at most `most_bytes` of Arrow data. All
       keys together hold back little more than that. A single row, and rows that tie in an order, may exceed both.
     * Packed results are the very frames that `func` returned: they pass through no Spark type before the merge.
     """
@@ -132,7 +132,7 @@ def _release() -> None:
 
 
 def _as_read(batches: Iterator[Batch], how: Chunking) -> Iterator[Table]:
-    """Return sub-groups of rows that come in any order; the largest leaves where too much is held back."""
+    """Return sub-groups of rows that come in any order. The largest leaves where too much is held back."""
     held: dict[Any, _Held] = {}
     sent = how.heavy - len(how.known)
     for key, rows in (piece for batch in batches for piece in _by_value(batch, sent, how)):

@@ -40,7 +40,7 @@ def on_parts(merge: GroupFunction, how: Merging) -> GroupFunction:
     """Return a function that merges the packed partial results of one key (one hash), once per key.
 
     * The merge sees the parts in their order, in one frame with the dtypes that the schema says.
-    * Parts without rows are left out; where no part has rows, the key has no result and `merge` is not called.
+    * Parts without rows are left out. Where no part has rows, the key has no result and `merge` is not called.
 
     Raises:
         SchemaError: in the task: the merge returned something else than the schema says.
@@ -76,7 +76,7 @@ def on_parts(merge: GroupFunction, how: Merging) -> GroupFunction:
 
 
 def _shown(key: tuple[Any, ...], frame: Frame) -> tuple[Any, ...]:
-    """Return a key as Spark's own group functions get it; that of Arrow is packed as arrays of one value."""
+    """Return a key as Spark's own group functions get it. That of Arrow is packed as arrays of one value."""
     return tuple(part[0] for part in key) if is_arrow(frame) else key
 
 
@@ -107,7 +107,7 @@ def _check(rows: Frame, result: Frame, how: Merging, zone: str, what: str) -> No
 
 
 def _only(column: Any) -> tuple[Any] | None:
-    """Return the value that all rows have, null and NaN being one of pandas; None where there are several."""
+    """Return the value that all rows have, null and NaN being one of pandas. None where there are several."""
     import pyarrow as pa
     import pyarrow.compute as pc
 

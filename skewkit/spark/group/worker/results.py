@@ -1,6 +1,6 @@
 """What a group function returned, beside the schema that it was declared with, inside Spark's Python workers.
 
-Like the functions of `functions`, these are sent by value. What is wrong is a `SchemaError` of the task; it names
+Like the functions of `functions`, these are sent by value. What is wrong is a `SchemaError` of the task. It names
 columns and types, and shows no value.
 """
 
@@ -103,7 +103,7 @@ def fitted(result: Any, declared: Declared, what: str) -> Frame:
 def in_schema(frames: Sequence[Frame], declared: Declared, zone: str) -> Frame:
     """Return results of a group function, one below the other, with the dtypes that the schema says.
 
-    * Whole numbers are `int8` to `int64`, and booleans `bool`; where there are nulls, `Int8` to `Int64` and `boolean`.
+    * Whole numbers are `int8` to `int64`, and booleans `bool`. Where there are nulls, `Int8` to `Int64` and `boolean`.
     * Floats are `float32` and `float64`; timestamps `datetime64[us, zone]`, those without a zone `datetime64[us]`.
     * Texts, dates, decimals and bytes are objects, as Spark shows them.
     * Arrow tables have the Arrow types of the schema.
@@ -221,7 +221,7 @@ def arrow_of(frame: Frame, name: str, position: int, declared: Declared, zone: s
 
 
 def _array(series: Series, type_: DataType, declared: Declared, zone: str) -> Any:
-    """Return a column in Arrow as Spark would make it; timestamps of pandas without a zone are local ones."""
+    """Return a column in Arrow as Spark would make it. Timestamps of pandas without a zone are local ones."""
     import pyarrow as pa
 
     if hasattr(series.dtype, "categories"):

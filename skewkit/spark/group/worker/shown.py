@@ -127,6 +127,6 @@ def _series(table: Table, extension_ints: bool) -> list[Any]:
 
 
 def _zone(table: Table) -> str:
-    """Return the session's time zone in this run, which Spark gives to timestamps; without any it does not matter."""
+    """Return the session's time zone in this run, which Spark gives to timestamps. Without any it does not matter."""
     found = re.search(r"timestamp\[us, tz=([^\]]+)\]", str(table.schema.types))
     return found.group(1) if found else "UTC"
