@@ -6,7 +6,9 @@ from typing import Any
 
 from pyspark.sql import DataFrame
 
+from skewkit.api.arguments import check_frame
 from skewkit.plan.explanation import choice_text
+from skewkit.spark.session.compat import is_frame
 from skewkit.spark.session.remembered import choices_of
 
 
@@ -34,6 +36,7 @@ def explain(frame: DataFrame) -> Explanation:
     (by `where`, `select`, `join`, ...) it says what became of each operator inside, the last one first.
 
     Raises:
+        ArgumentTypeError: this is no DataFrame.
         ArgumentError: skewkit did not return this frame, nor, among its last 20, one that it was derived from.
 
     >>> df = spark.range(1000).selectExpr("if(id < 700, 0, id) AS k")
@@ -43,4 +46,6 @@ def explain(frame: DataFrame) -> Explanation:
     >>> "native" in explain(skew_groupby(df, "k").count().where("count > 1"))
     True
     """
+    if not is_frame(frame):  # that of a session which was stopped has its text still
+        check_frame(frame, "explain")
     return Explanation("\n\n".join(map(choice_text, choices_of(frame))))

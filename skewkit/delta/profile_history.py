@@ -227,7 +227,7 @@ class ProfileHistory:
         return ax
 
     def _is_there(self) -> bool:
-        """Return whether the table is there, and is a history of this layout; one that was found is not looked at again.
+        """Return whether the table is there, and is a history of this layout. One that was found is not asked again.
 
         Raises:
             ArgumentError: it is another table.

@@ -67,6 +67,11 @@ CASES = {
     ),
     "register of no session": (lambda df: skewkit.register("x"), ArgumentTypeError, "takes a SparkSession, not str"),
     "no frame": (lambda df: skewkit.skew_groupby("k", "k"), ArgumentTypeError, "DataFrame as its first argument"),
+    "explain of no frame": (
+        lambda df: skewkit.explain([1]),
+        ArgumentTypeError,
+        "explain takes a DataFrame .* not list",
+    ),
     "map key": (lambda df: skewkit.skew_join(df, df, "m"), KeyTypeError, "map"),
     "map as partition": (lambda df: skewkit.skew_window(df, "m", "v"), KeyTypeError, "map"),
     "map key of a scheme": (lambda df: skewkit.skew_groupby(df, "m", strategy="wrap"), KeyTypeError, "map"),
