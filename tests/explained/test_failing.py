@@ -21,6 +21,9 @@ SAFE = [
     "age = other",
     "name IN ('a', 'b')",
     "startswith(name, 'a')",
+    "coalesce(ok, false)",
+    "CASE WHEN age > 3 THEN NULL WHEN name = 'x' THEN ok ELSE age = 0 END",
+    "if(ok, age > 3, other > 3)",
 ]
 UNSAFE = [
     "age % other = 0",
@@ -40,6 +43,10 @@ UNSAFE = [
     "age > (SELECT 3)",
     "age IN (SELECT id FROM range(3))",
     "to_date(name) IS NULL",
+    "CASE WHEN ok THEN 1 / age > 3 END",
+    "coalesce(name, 3) > 2",
+    "ifnull(name, 3) > 2",
+    "age BETWEEN name AND 3",
 ]
 
 

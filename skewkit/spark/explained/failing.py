@@ -12,10 +12,12 @@ from skewkit.spark.explained.plan_columns import calls_in
 from skewkit.spark.session.compat import explained
 
 _ASKED = "_skew_asked"
-_CALLS = {"cast", "in", "not", "isnull", "isnotnull", "startswith", "endswith", "contains"}
+_CALLS = {"cast", "coalesce", "in", "not", "isnull", "isnotnull", "startswith", "endswith", "contains"}
+"""Functions whose casts the plan shows; it does not show those inside `nvl`, `between` and their kind."""
 _NUMBERS = ("tinyint", "smallint", "int", "bigint", "float", "double")
 _NUMBER = r"-?\d+(?:\.\d+)?[LDF]?"
 _CAST = re.compile(rf"cast\((?:(?P<number>{_NUMBER})|(?P<name>[\w$]+)#\d+L?) as (?P<to>\w+)\)")
+_NULL = re.compile(r"cast\(null as \w+\)")
 _REMAINDER = re.compile(rf" % (?=-?\d*[1-9]){_NUMBER}(?=[\s)])")
 _FAILING = re.compile(r" [-+*/%] |-[A-Za-z_(]|\bdiv\b|\blike\b|\bcast\(|subquery|\[|\.\.\.|\{|\)#\d", re.IGNORECASE)
 """Also a UDF, whose result has a number: it may have the name of any function."""
@@ -40,7 +42,8 @@ def never_fails(frame: DataFrame, column: Column) -> bool:
     names = [name for name, _ in frame.dtypes]
     types = {name: type_ for name, type_ in frame.dtypes if names.count(name) == 1}
     expression = _CAST.sub(lambda cast: cast["number"] or cast["name"] if _widens(cast, types) else cast[0], found[1])
-    return calls_in(expression) <= _CALLS and not _FAILING.search(_REMAINDER.sub("", expression))
+    expression = _REMAINDER.sub("", _NULL.sub("null", expression))
+    return calls_in(expression) <= _CALLS and not _FAILING.search(expression)
 
 
 def _widens(cast: re.Match[str], types: Mapping[str, str]) -> bool:
