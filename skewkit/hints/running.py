@@ -8,7 +8,7 @@ from uuid import uuid4
 
 from pyspark.sql import DataFrame, SparkSession
 
-from skewkit.spark.session.compat import VERSION, is_connect
+from skewkit.spark.session.compat import VERSION, is_connect, is_too_deep
 
 
 class Runner:
@@ -72,17 +72,8 @@ class Runner:
             try:
                 return self.spark.sql(named, **arguments, **used)
             except Exception as error:
-                if not _is_too_deep(error):
+                if not is_too_deep(error):  # what a server answers to a command is rows, no plan
                     raise
         for name, frame in used.items():
             frame.createOrReplaceTempView(name)
         return self.spark.sql(text, **arguments)
-
-
-def _is_too_deep(error: Exception) -> bool:
-    """Return whether a Connect client could not copy the plan of a frame into that of a text.
-
-    It copies before it sends, so the server has run nothing then. What a server answers to a command is rows, no plan.
-    """
-    kind = type(error)
-    return kind.__module__.startswith("google.protobuf") and kind.__name__ == "DecodeError"

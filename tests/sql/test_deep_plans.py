@@ -3,7 +3,10 @@
 import pytest
 from pyspark.sql import functions as F
 
+import skewkit
 from skewkit.hints.running import Runner
+from skewkit.spark.session.compat import explained
+from skewkit.testing import assert_same_rows
 
 pytestmark = pytest.mark.connect
 
@@ -33,3 +36,12 @@ def test_a_command_over_a_deep_plan_runs_once(spark, tmp_path):
         assert sorted(row.id for row in spark.table(table).collect()) == list(range(20))
     finally:
         spark.sql(f"DROP TABLE {table}")
+
+
+def test_a_join_of_a_deep_plan(spark):
+    left, right = deep(spark), spark.range(10).selectExpr("id", "id * 2 AS w")
+    views = {row.viewName for row in spark.sql("SHOW VIEWS").collect()}
+    assert "Range" in explained(left)
+    for strategy in ("auto", "salt"):
+        assert_same_rows(skewkit.skew_join(left, right, "id", strategy=strategy), left.join(right, "id"))
+    assert {row.viewName for row in spark.sql("SHOW VIEWS").collect()} == views

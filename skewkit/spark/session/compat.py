@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable
 from threading import Lock
 from typing import Any
+from uuid import uuid4
 
 import pyspark
 from pyspark.errors import AnalysisException, PySparkException
@@ -183,11 +184,35 @@ def explained(df: DataFrame, mode: str = "COST") -> str:
     the user's own frame, if it were the view. The optimizer takes the filter away.
     """
     try:
-        frame = df.where(F.lit("explained by skewkit").isNotNull())
-        text = str(df.sparkSession.sql(f"EXPLAIN {mode} SELECT * FROM {{frame}}", frame=frame).collect()[0][0])
+        text = _explain(df.where(F.lit("explained by skewkit").isNotNull()), f"EXPLAIN {mode} SELECT * FROM ")
     except (PySparkException, TypeError):  # on Connect, PySpark 3.5 takes no frames in SQL text
         return ""
     return "" if _CUT_OFF.search(text) else text
+
+
+def _explain(frame: DataFrame, statement: str) -> str:
+    """Return what a statement says of a frame. A plan that a Connect client cannot copy gets a view for a moment."""
+    spark = frame.sparkSession
+    try:
+        return str(spark.sql(f"{statement}{{frame}}", frame=frame).collect()[0][0])
+    except Exception as error:
+        if not is_too_deep(error):
+            raise
+    view = f"explained_{uuid4().hex}"
+    frame.createOrReplaceTempView(view)
+    try:
+        return str(spark.sql(statement + view).collect()[0][0])
+    finally:
+        spark.catalog.dropTempView(view)
+
+
+def is_too_deep(error: Exception) -> bool:
+    """Return whether a Connect client could not copy the plan of a frame into that of a text.
+
+    It copies none that is nested more than a hundred deep. It copies before it sends, so the server has run nothing.
+    """
+    kind = type(error)
+    return kind.__module__.startswith("google.protobuf") and kind.__name__ == "DecodeError"
 
 
 def explained_whole(df: DataFrame, mode: str = "COST") -> str:
