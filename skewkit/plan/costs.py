@@ -144,6 +144,13 @@ class Terms:
         best = sum(stage.total for stage in stages) / self.slots.number
         return self.pays(worst, best, ODDS * asking)
 
+    def worth_weighing(self, stages: Sequence[Stage], asking: float) -> bool:
+        """Return whether a query could pay that says which of several plans is the cheapest: these stages are one's.
+
+        No other plan saves more than all of their seconds.
+        """
+        return self.seconds(stages) > ODDS * asking
+
     def remedy(self, stages: Sequence[Stage], partitions: int) -> str:
         """Return what a reader may change where plain Spark's stages stay: as many slots as partitions may pay, or ''.
 

@@ -8,6 +8,7 @@ from pyspark.sql import Window
 from pyspark.sql import functions as F
 
 import skewkit
+from skewkit.errors import ArgumentError
 from tests.compare import assert_equal_rows, collected
 from tests.differential.windows import random_window
 from tests.helpers import condition_of
@@ -38,7 +39,7 @@ def test_random_windows(shaped, draw, settings, number):
         if condition_of(error) == "DATATYPE_MISMATCH.RANGE_FRAME_INVALID_TYPE":
             return  # a number as a bound along dates, which skew_window takes as days
         for window in several:
-            with pytest.raises((PySparkException, skewkit.ArgumentError), match=re.escape(condition_of(error))):
+            with pytest.raises((PySparkException, ArgumentError), match=re.escape(condition_of(error))):
                 window.select(**functions).collect()
         return
     close = [1 + i for i, text in enumerate(case.functions.values()) if SUMS.search(text)]

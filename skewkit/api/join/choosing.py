@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 from pyspark.sql import DataFrame
@@ -40,7 +41,7 @@ def answer(decision: JoinDecision) -> Chosen:
             other = "'salt'" if request.strategy != "salt" else "'auto'"
             raise UnsupportedError(f"strategy {request.strategy!r} is not possible here: {impossible}; use {other}")
         reason = f"asked for; {hot_reason(decision.plan.keys, named=decision.evidence.main.named)}"
-    return strategy.build(), _choice(decision, strategy, reason)
+    return strategy.build(), _choice(strategy, reason)
 
 
 def _without_keys(decision: JoinDecision) -> str | None:
@@ -83,7 +84,10 @@ def _cheapest(decision: JoinDecision) -> tuple[JoinStrategy, str]:
         bound = decision.pre_partitioned_reason()
         if bound is not None:
             return native, f"{bound}; {named}"
-        return STRATEGIES["salt"](decision), named
+        if decision.weighed is None:
+            return STRATEGIES["salt"](decision), named
+        best, prices, _ = _priced(decision.weighed)
+        return best, f"{named}; expected on {decision.terms.slots}: {_seconds(prices)}"
     if not keys.heavy and not keys.spread:
         return native, f"no key holds {1 / (5 * keys.partitions):.2%} of the work or more: hashing is balanced"
     if keys.straggler > BALANCED * keys.native_straggler:
@@ -91,14 +95,11 @@ def _cheapest(decision: JoinDecision) -> tuple[JoinStrategy, str]:
     bound = decision.pre_partitioned_reason()
     if bound is not None and not makes_many_pairs(decision.plan):
         return native, f"{bound}; {native_reason(keys)}"
-    treated = [strategy(decision) for name, strategy in STRATEGIES.items() if name != "native"]
-    missing = {each.name: why for each in treated if (why := each.impossible()) is not None}
-    prices = {each.name: each.price() for each in (native, *treated) if each.name not in missing}
-    best = min((each for each in treated if each.name not in missing), key=lambda each: prices[each.name])
+    best, treated, missing = _priced(decision)
+    prices = {"native": native.price(), **treated}
     terms = decision.terms
-    seconds = ", ".join(f"{name} {price:,.1f} s" for name, price in prices.items())
     longest = f"its longest task {terms.longest(decision.native_stages):,.1f} s"
-    reason = f"{hot_reason(keys)}; expected on {terms.slots}: {seconds} (of plain Spark {longest})"
+    reason = f"{hot_reason(keys)}; expected on {terms.slots}: {_seconds(prices)} (of plain Spark {longest})"
     if terms.pays(prices["native"], prices[best.name], decision.deciding):
         without = [f"no {name}, because {why}" for name, why in missing.items()]
         return best, "; ".join([reason, *without])
@@ -106,7 +107,21 @@ def _cheapest(decision: JoinDecision) -> tuple[JoinStrategy, str]:
     return native, f"{reason}: no plan saves {terms.margin:g} s{remedy}"
 
 
-def _choice(decision: JoinDecision, strategy: JoinStrategy, reason: str) -> Choice:
+def _priced(decision: JoinDecision) -> tuple[JoinStrategy, dict[str, float], dict[str, str]]:
+    """Return the cheapest way to treat the hot keys, the seconds of each, and why the others are not possible."""
+    treated = [strategy(decision) for name, strategy in STRATEGIES.items() if name != "native"]
+    missing = {each.name: why for each in treated if (why := each.impossible()) is not None}
+    possible = [each for each in treated if each.name not in missing]
+    prices = {each.name: each.price() for each in possible}
+    return min(possible, key=lambda each: prices[each.name]), prices, missing
+
+
+def _seconds(prices: Mapping[str, float]) -> str:
+    return ", ".join(f"{name} {price:,.1f} s" for name, price in prices.items())
+
+
+def _choice(strategy: JoinStrategy, reason: str) -> Choice:
+    decision = strategy.decision
     native, shown = strategy.name == "native", decision.shown
     lines = strategy.explain()
     if not native and decision.rules.residual:

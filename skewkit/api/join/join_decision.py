@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -10,7 +10,7 @@ from skewkit.api.arguments import coalesced_partitions, stale_note
 from skewkit.api.join.evidence import Evidence, evidence_of, unknown_sides
 from skewkit.api.join.request import JoinRequest
 from skewkit.api.join.sides import JoinSide
-from skewkit.plan.choice import native_reason
+from skewkit.plan.choice import BALANCED, native_reason
 from skewkit.plan.costs import QUERY, Stage, Terms
 from skewkit.plan.join.adaptive import OneTask, adaptive_note, threshold_of, unshuffled
 from skewkit.plan.join.join_plan import JoinPlan, join_plan
@@ -116,6 +116,24 @@ class JoinDecision:
     def evidence(self) -> Evidence:
         """What is known of the keys; it may take one query."""
         return evidence_of(self.request, self.sides, self.keys)
+
+    @cached_property
+    def weighed(self) -> JoinDecision | None:
+        """This join by what a query says of the keys that the user names, or None.
+
+        It is asked where the shuffle that `salt` needs takes `ODDS` times as long. A sample that does not find every
+        named key to be hot says nothing: the user may know better.
+        """
+        sides = self.sides.map(lambda side: replace(side, given=None))
+        if any(side.facts.rows is None for side in sides):
+            return None
+        found = JoinDecision(replace(self.request, heavy=None), self.keys, sides, self.lost)
+        shuffle = [Stage(joined_work(sides.map(lambda side: side.most_rows), self.widths, 0.0))]
+        if not self.terms.worth_weighing(shuffle, found.asking):
+            return None
+        named, hot = ({heavy.hash for heavy in each.plan.keys.heavy} for each in (self, found))
+        balanced = found.plan.keys.straggler <= BALANCED * found.plan.keys.native_straggler
+        return found if named <= hot and balanced else None
 
     @property
     def deciding(self) -> float:

@@ -98,19 +98,30 @@ class WindowDecision:
         Raises:
             ArgumentError: Spark refuses a function over this window.
         """
-        asked = self.asked
         try:
-            return analysed(lambda: native(asked.df, asked.keys, asked.by, self.expressions))
+            return self._native(self.expressions)
         except ArgumentError as error:
-            texts = [(each.name, text_of(leaf)) for each in self.expressions for leaf in each.leaves]
-            for name, text in texts:
-                if text is not None:
+            for each in self.expressions:
+                text = next(filter(None, map(text_of, each.leaves)), None)
+                if text is not None and self._refused(each):
                     raise ArgumentError(
-                        f"{name}=F.expr({text!r}) is SQL text of more than one call, and Spark takes one call OVER a "
-                        f"window; write it with functions, such as {name}=F.col('v') - F.lag('v'), and text that has "
-                        "its own OVER with df.withColumn"
+                        f"{each.name}=F.expr({text!r}) is SQL text of more than one call, and Spark takes one call "
+                        f"OVER a window; write it with functions, such as {each.name}=F.col('v') - F.lag('v'), and "
+                        "text that has its own OVER with df.withColumn"
                     ) from error
             raise
+
+    def _native(self, expressions: Sequence[Expression]) -> DataFrame:
+        asked = self.asked
+        return analysed(lambda: native(asked.df, asked.keys, asked.by, expressions))
+
+    def _refused(self, expression: Expression) -> bool:
+        """Return whether Spark refuses this expression where it stands alone."""
+        try:
+            self._native([expression])
+        except ArgumentError:
+            return True
+        return False
 
     @cached_property
     def facts(self) -> PlanFacts:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from functools import cache
 from threading import Lock
 from typing import Any
 from uuid import uuid4
@@ -56,7 +57,10 @@ def is_column(thing: object) -> bool:
 
 
 def conf_reader(spark: SparkSession) -> Callable[[str], str | None]:
-    """Return a function that looks up a session conf and gives None where it is not set."""
+    """Return a function that looks up a session conf and gives None where it is not set.
+
+    A Connect server is asked once for all that are set, at the first look-up: each request is a round trip.
+    """
 
     def read(name: str) -> str | None:
         try:
@@ -64,7 +68,18 @@ def conf_reader(spark: SparkSession) -> Callable[[str], str | None]:
         except PySparkException:
             return None
 
-    return read
+    @cache
+    def all_set() -> dict[str, str] | None:
+        try:
+            return dict(spark.conf.getAll)
+        except Exception:  # not public in every version
+            return None
+
+    def read_from_server(name: str) -> str | None:
+        known = all_set()
+        return read(name) if known is None else known.get(name)
+
+    return read_from_server if is_connect(spark) else read
 
 
 def confs_named(spark: SparkSession, prefix: str) -> list[str]:

@@ -21,16 +21,16 @@ _SHARE = 0.6
 
 def terms_of(spark: SparkSession, settings: Settings, partitions: int) -> Terms:
     """Return what a decision weighs in a session. Where nobody knows the slots, as many as partitions."""
-    slots = _slots(spark, settings, partitions)
-    cores = _number(conf_reader(spark)("spark.executor.cores")) or slots.number
-    memory = least_heap(conf_reader(spark)) * _SHARE / max(1, min(cores, slots.number))
+    read = conf_reader(spark)
+    slots = _slots(spark, read, settings, partitions)
+    cores = _number(read("spark.executor.cores")) or slots.number
+    memory = least_heap(read) * _SHARE / max(1, min(cores, slots.number))
     return Terms.of(settings, slots, memory)
 
 
-def _slots(spark: SparkSession, settings: Settings, partitions: int) -> Slots:
+def _slots(spark: SparkSession, read: Callable[[str], str | None], settings: Settings, partitions: int) -> Slots:
     if settings.slots:
         return Slots(settings.slots, "spark.skewkit.slots")
-    read = conf_reader(spark)
     local = _LOCAL.fullmatch(read("spark.master") or "")
     if local:
         return Slots(int(local.group(1)), "spark.master")

@@ -225,6 +225,9 @@ def test_what_is_no_window_function_is_refused(facts):
             window = skewkit.skew_window(facts, "k", "v", strategy=strategy)
             with pytest.raises(ArgumentError, match=r"SQL text of more than one call.*a=F.col\('v'\) - F.lag\('v'\)"):
                 window.select(n=F.row_number(), a=F.expr(text))
+    with pytest.raises(ArgumentError, match="Spark refuses") as wrong:
+        cut(facts, "v").select(a=F.expr("sum(v) FILTER (WHERE v > 0)"), b=F.sum(F.lag("v")))
+    assert "more than one call" not in str(wrong.value)
 
 
 def test_a_window_without_a_profile_asks_one_query(facts):
