@@ -6,6 +6,7 @@ from pyspark.errors import AnalysisException
 import skewkit
 from skewkit.errors import ArgumentError, ColumnNotFoundError
 from skewkit.hints import sql as sql_module
+from skewkit.plan import costs
 from skewkit.testing import assert_same_rows
 from tests.helpers import physical_plan
 
@@ -76,6 +77,18 @@ def test_a_column_without_values_is_looked_at(tables):
     assert " 0: " in text or "heavy      0" in text
     cold = skewkit.explain(skewkit.sql(tables, "SELECT /*+ SKEW('b', 'k') */ b.w FROM b JOIN c ON b.k = c.k"))
     assert "strategy   native" in cold
+
+
+def test_named_keys_are_treated_by_the_cheapest_strategy(tables, monkeypatch):
+    """Which one that is, is asked of a join that is large enough; here of any."""
+    query = f"SELECT {{}} v, w {JOIN}"
+    hint = "/*+ SKEW('a', 'k', 0) */"
+    assert "strategy   salt: these keys were given as hot\n" in skewkit.explain(skewkit.sql(tables, query.format(hint)))
+    monkeypatch.setattr(costs, "ODDS", 0.0)
+    found = skewkit.sql(tables, query.format(hint))
+    assert "these keys were given as hot; expected on" in skewkit.explain(found)
+    assert "strategy   broadcast" in skewkit.explain(found)
+    assert_same_rows(found, tables.sql(query.format("")))
 
 
 def test_hints_on_one_relation_add_up(tables):
