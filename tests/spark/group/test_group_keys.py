@@ -303,6 +303,4 @@ def test_columns_of_the_frame_are_found_in_the_result(spark):
 
 
 def test_a_grouping_shows_its_frame(facts):
-    assert repr(skew_groupby(facts, "k")) == (
-        "SkewGroupedData(keys=['k'], strategy='auto', DataFrame[k: bigint, v: bigint, s: string])"
-    )
+    assert repr(skew_groupby(facts, "k")) == (f"SkewGroupedData(keys=['k'], strategy='auto', {facts!r})")
