@@ -34,13 +34,13 @@ CONFS = {
 # Tests of single plans and corners take turns: one in so many is in `make test`, others for every commit. What every
 # commit needs is in tests/differential.
 TURNS = {
-    **dict.fromkeys(("tests/spark/join", "tests/spark/group", "tests/spark/window"), 45),
+    **dict.fromkeys(("tests/spark/join", "tests/spark/group", "tests/spark/window"), 60),
     **dict.fromkeys(("tests/spark/sampling", "tests/sql", "tests/decisions"), 10),
     **dict.fromkeys(("tests/spark", "tests/expressions", "tests/partitioners"), 4),
     "tests/pure": 4,
     "tests/delta": 3,
 }
-ON_CONNECT = 16
+ON_CONNECT = 20
 """On Connect one in so many, of those that are for Connect; of Delta's as many as on a classic session."""
 
 # Examples of a property: fewer in `make test`; `make test-slow` asks for the other profile.
