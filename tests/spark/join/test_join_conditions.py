@@ -103,7 +103,8 @@ def test_casts_that_fail_where_another_key_is_null(spark, how, names):
     texts = spark.range(3000).selectExpr(text, "if(id = 7, NULL, 0) AS a", "id AS v")
     numbers = spark.range(50).selectExpr("id AS b", "0 AS a", "id AS w")
     left, right = (texts, numbers) if how in ("inner", "right", "semi") else (numbers, texts)
-    heavy = [("0", 0) if names[0] == "b" else (0, "0")]
+    zero = {"a": 0, "b": "0" if left is texts else 0}  # hot keys are named as the left columns have them
+    heavy = [tuple(zero[name] for name in names)]
     with conf(spark, "spark.sql.ansi.enabled", "true"):
         # A broadcast of the right side's hot rows: a profile of that side casts what it holds.
         for strategy in ("salt", "broadcast_head") if how in ("inner", "semi") else ("salt",):
