@@ -55,7 +55,7 @@ _WHOLE = ("tinyint", "smallint", "int", "bigint")
 _BY_ARROW = (*_WHOLE, "string", "boolean", "date", "float", "double", "binary", "decimal")
 _TABLE = re.compile(r"\bFileScan \w+ (?:spark_catalog\.)?([\w.]+)\[")
 _PATH = re.compile(r"Location: \w+\(1 paths\)\[([^\s\],]+)\]")
-_COMMON = ("number", "place", "uniform", "hash", "kind", "file", "size")
+_COMMON = ("place", "uniform", "hash", "kind", "file", "size")
 
 
 @dataclass(frozen=True, eq=False)
@@ -183,24 +183,20 @@ class _Asked:
             kind = F.when(question.unmatched, UNMATCHED).otherwise(kind)
         size, file = self.files.size, self.files.file
         columns = {
+            "number": F.lit(self.number),
             "hash": keys.hash,
             "kind": kind,
             "file": F.lit(0).cast("bigint") if file is None else file,
             "size": F.lit(0).cast("bigint") if size is None else size,
-            **{f"v{i}": F.coalesce(F.xxhash64(value), F.lit(0)) for i, value in enumerate(question.values)},
         }
+        own = {f"v{i}": F.coalesce(F.xxhash64(value), F.lit(0)) for i, value in enumerate(question.values)}
         if question.order is not None:
             orders = zip(question.order.columns, question.order.orders, strict=True)
-            columns |= {f"o{i}": as_text(c, o.type) for i, (c, o) in enumerate(orders) if i < self.cuttable}
+            own |= {f"o{i}": as_text(c, o.type) for i, (c, o) in enumerate(orders) if i < self.cuttable}
         if named:
-            columns |= {f"k{i}": c for i, c in enumerate(self._values())}
-        taken = sampled(self.files.frame, [column.alias(name) for name, column in columns.items()], self.rate)
-        own = [name for name in columns if name not in _COMMON]
-        return taken.select(
-            F.lit(self.number).alias("number"),
-            *_COMMON[1:],
-            *(F.col(name).alias(f"{name}_{self.number}") for name in own),
-        )
+            own |= {f"k{i}": c for i, c in enumerate(self._values())}
+        columns |= {f"{name}_{self.number}": column for name, column in own.items()}
+        return sampled(self.files.frame, columns, self.rate)
 
     def _values(self) -> list[Column]:
         keys = self.question.keys
@@ -214,7 +210,7 @@ class _Asked:
         """Return the answer from the rows of all questions."""
         question, keys = self.question, self.question.keys
         mine = np.flatnonzero(columns["number"].numbers() == self.number)
-        number = {name: columns[name].numbers()[mine] for name in _COMMON[1:]}
+        number = {name: columns[name].numbers()[mine] for name in _COMMON}
         taken = thinned(number["place"], number["uniform"], self.rate)
         rows, hashes = taken.rows, number["hash"][taken.rows]
         files = None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -80,15 +80,16 @@ def _tasks(facts: PlanFacts, files: FileSample) -> float:
     return max(tasks, float(default_partitions(spark))) if facts.shuffles else tasks
 
 
-def sampled(frame: DataFrame, columns: Sequence[Column], rate: Rate) -> DataFrame:
-    """Return `place` (task and number of a row), `uniform` and the columns, of the rows that the rate leaves.
+def sampled(frame: DataFrame, columns: Mapping[str, Column], rate: Rate) -> DataFrame:
+    """Return `place` (task and number of a row), the named columns and `uniform`, of the rows that the rate leaves.
 
     A row's uniform number follows from its place, so a task that runs again takes the same rows.
     """
-    numbered = frame.select(F.monotonically_increasing_id().alias("place"), *columns)
+    named = [column.alias(name) for name, column in columns.items()]
+    numbered = frame.select(F.monotonically_increasing_id().alias("place"), *named)
     place = F.col("place").bitwiseAND(F.lit((1 << _PLACE) - 1))
     uniform = F.shiftrightunsigned(F.xxhash64(F.lit(_SEED), "place"), 11) * F.lit(_UNIT)
-    return numbered.where(rate.wanted(place, uniform)).withColumn("uniform", uniform)
+    return numbered.where(rate.wanted(place, uniform)).select("*", uniform.alias("uniform"))
 
 
 @dataclass(frozen=True)
