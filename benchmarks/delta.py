@@ -77,8 +77,9 @@ def show_merges(merged: list[tuple], tasks: list[Task], rows: int) -> None:
 
 
 def widest(tasks: list[Task]) -> list[int]:
-    """Return the rows that the tasks fetched, of the stage that fetched the most."""
-    return max(([task.fetched for task in stage] for stage in stages(tasks).values()), key=sum, default=[0])
+    """Return the rows that the tasks fetched, of the stage that fetched the most of those that wrote the table."""
+    wrote = [stage for stage in stages(tasks).values() if any(task.stored for task in stage)]
+    return max(([task.fetched for task in stage] for stage in wrote), key=sum, default=[0])
 
 
 def timed(job: Callable[..., object], *arguments: object) -> tuple[float, int, int]:
@@ -149,7 +150,11 @@ def with_profile(frame: DataFrame, path: Path, profile: KeyProfile) -> None:
 
 
 def merges(spark: SparkSession, folder: Path, rows: int, runs: int) -> list[tuple]:
-    """Merge in Delta's way and in ours; of each the last run counts."""
+    """Merge in Delta's way and in ours; of each the last run counts.
+
+    Small partitions are not put together, as those of a large table would not be.
+    """
+    spark.conf.set("spark.sql.adaptive.coalescePartitions.enabled", False)
     target = spark.range(rows).selectExpr("id AS k", "sha2(string(id), 256) AS text")
     new = "sha2(string(id), 224) AS text"
     nulls = spark.range(rows, numPartitions=8).selectExpr("if(id % 10 < 3, null, id * 2) AS k", new)

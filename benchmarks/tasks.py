@@ -15,7 +15,8 @@ from pathlib import Path
 class Task:
     """One finished task: its stage, when it was launched (epoch ms), and what it took in seconds.
 
-    `read` are the records it read from files or a cache, `fetched` those from shuffles, `written` those to one.
+    `read` are the records it read from files or a cache, `fetched` those from shuffles, `written` those to one,
+    `stored` those that it wrote to files.
     """
 
     stage: int
@@ -25,6 +26,7 @@ class Task:
     read: int = 0
     fetched: int = 0
     written: int = 0
+    stored: int = 0
 
 
 def read_tasks(folder: Path, since: int = 0) -> list[Task]:
@@ -44,6 +46,7 @@ def read_tasks(folder: Path, since: int = 0) -> list[Task]:
                         ("Input Metrics", "Records Read"),
                         ("Shuffle Read Metrics", "Total Records Read"),
                         ("Shuffle Write Metrics", "Shuffle Records Written"),
+                        ("Output Metrics", "Records Written"),
                     )
                 )
                 tasks.append(Task(event["Stage ID"], info["Launch Time"], cpu, run, *records))

@@ -10,9 +10,6 @@ from skewkit.plan.placement.key_plan import KeyPlan
 from skewkit.plan.profile.heavy_key import key_text
 from skewkit.plan.profile.key_profile import KeyProfile
 
-BALANCED = 0.8
-"""A longest task that is shorter by less than a fifth is none: a sample tells its length no better."""
-
 
 @dataclass(frozen=True)
 class Choice:
@@ -70,7 +67,7 @@ def cold_reason(plan: KeyPlan, weighed: Weighed) -> str | None:
     """Return why the native plan is right, or None where treating the hot keys pays."""
     if not plan.heavy and not plan.spread:
         return f"no key holds {1 / (5 * plan.partitions):.2%} of the rows or more: hashing is balanced"
-    if plan.straggler > BALANCED * plan.native_straggler:
+    if not plan.is_more_balanced:
         return unbalanced_reason(plan)
     if not weighed.pays:
         remedy = weighed.terms.remedy(weighed.native, plan.partitions)

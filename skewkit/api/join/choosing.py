@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame
 from skewkit.api.join.join_decision import JoinDecision
 from skewkit.api.join.strategies import STRATEGIES, JoinStrategy
 from skewkit.errors import UnsupportedError
-from skewkit.plan.choice import BALANCED, Choice, hot_reason, native_reason, small_reason, unbalanced_reason
+from skewkit.plan.choice import Choice, hot_reason, native_reason, small_reason, unbalanced_reason
 from skewkit.plan.costs import QUERY
 from skewkit.plan.explanation import placeholder_lines
 from skewkit.plan.join.prices import makes_many_pairs
@@ -90,7 +90,7 @@ def _cheapest(decision: JoinDecision) -> tuple[JoinStrategy, str]:
         return best, f"{named}; expected on {decision.terms.slots}: {_seconds(prices)}"
     if not keys.heavy and not keys.spread:
         return native, f"no key holds {1 / (5 * keys.partitions):.2%} of the work or more: hashing is balanced"
-    if keys.straggler > BALANCED * keys.native_straggler:
+    if not keys.is_more_balanced:
         return native, unbalanced_reason(keys)
     bound = decision.pre_partitioned_reason()
     if bound is not None and not makes_many_pairs(decision.plan):

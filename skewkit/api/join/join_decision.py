@@ -10,7 +10,7 @@ from skewkit.api.arguments import coalesced_partitions, stale_note
 from skewkit.api.join.evidence import Evidence, evidence_of, unknown_sides
 from skewkit.api.join.request import JoinRequest
 from skewkit.api.join.sides import JoinSide
-from skewkit.plan.choice import BALANCED, native_reason
+from skewkit.plan.choice import native_reason
 from skewkit.plan.costs import QUERY, Stage, Terms
 from skewkit.plan.join.adaptive import OneTask, adaptive_note, threshold_of, unshuffled
 from skewkit.plan.join.join_plan import JoinPlan, join_plan
@@ -132,8 +132,7 @@ class JoinDecision:
         if not self.terms.worth_weighing(shuffle, found.asking):
             return None
         named, hot = ({heavy.hash for heavy in each.plan.keys.heavy} for each in (self, found))
-        balanced = found.plan.keys.straggler <= BALANCED * found.plan.keys.native_straggler
-        return found if named <= hot and balanced else None
+        return found if named <= hot and found.plan.keys.is_more_balanced else None
 
     @property
     def deciding(self) -> float:

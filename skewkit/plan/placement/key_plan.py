@@ -23,6 +23,8 @@ from skewkit.plan.profile.values import from_jsonable, to_jsonable
 
 FORMAT = 1
 EPSILON = 1e-4
+_SHORTER = 0.8
+"""A longest task that is shorter by less than a fifth may not be shorter: a sample tells its length no better."""
 
 
 @dataclass(frozen=True)
@@ -62,6 +64,11 @@ class KeyPlan:
         """Expected greatest load of a partition over the mean: 1.0 is balanced."""
         mean = sum(self.loads) / self.partitions
         return max(self.loads) / mean if mean else 1.0
+
+    @property
+    def is_more_balanced(self) -> bool:
+        """Whether the longest task is surely shorter than plain Spark's."""
+        return self.straggler <= _SHORTER * self.native_straggler
 
     @cached_property
     def slots(self) -> list[tuple[int, int]]:
