@@ -147,7 +147,14 @@ def test_share():
 
 @pytest.mark.parametrize(
     ("type_", "value", "wrong"),
-    [("string", "a", ["a"]), ("boolean", True, [True]), ("int", 1, [1]), ("struct<a:int>", (1,), ((1,),))],
+    [
+        ("string", "a", ["a"]),
+        ("string", "a", 5),
+        ("int", 1, "1"),
+        ("boolean", True, [True]),
+        ("int", 1, [1]),
+        ("struct<a:int>", (1,), ((1,),)),
+    ],
 )
 def test_share_takes_a_key_as_a_profile_shows_it(type_, value, wrong):
     heavy = HeavyKey((value,), 9, 9, 9, xxhash64([value], [type_]))

@@ -16,7 +16,7 @@ from skewkit.plan.profile.placeholders import is_placeholder
 from skewkit.plan.profile.profile_check import check_numbers
 from skewkit.plan.profile.profile_merge import merge_heavy
 from skewkit.plan.profile.profile_plot import plot_shares
-from skewkit.plan.profile.values import from_jsonable, hashable, to_jsonable
+from skewkit.plan.profile.values import from_jsonable, hashable, is_value_of, to_jsonable
 
 FORMAT = 1
 _SHOWN = 8
@@ -122,7 +122,8 @@ class KeyProfile:
 
     def _hash(self, key: tuple[Any, ...]) -> int:
         for part, type_ in zip(key, self.types, strict=True):
-            if isinstance(part, list | tuple | dict) and not type_.startswith(_HOLDING):
+            holding = isinstance(part, list | tuple | dict) and not type_.startswith(_HOLDING)
+            if holding or not is_value_of(part, type_):
                 raise TypeError(f"{part!r} is no {type_}")
         return xxhash64(key, self.types)
 
