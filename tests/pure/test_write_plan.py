@@ -1,9 +1,11 @@
 """The plan of a write, without Spark: files, tasks, bytes of Parquet columns, the profile that a write counts."""
 
+import io
 import math
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -94,6 +96,21 @@ def test_values_of_longer_texts_have_more_bytes():
     sample = sampled_rows(table, (0,), (20.0,), "none")
     short, long = value_bytes(sample, np.array([10_000, 10_000]), np.array([[200_000.0], [2_000_000.0]]), 1e9)
     assert long > 8 * short
+
+
+@pytest.mark.parametrize("files", [8, 40])
+def test_neighbours_that_are_alike_are_in_other_files(files):
+    # Some eight rows in a row have the same texts. A file has one row in so many of them.
+    rng = np.random.default_rng(3)
+    texts = np.array([rng.bytes(16).hex() for _ in range(20_000)])
+    table = pa.table({"commit": texts[np.arange(160_000) // 8], "path": texts[rng.integers(0, 20_000, 160_000)]})
+    blocks = np.arange(160_000) // 128
+    sample = sampled_rows(table.take(np.flatnonzero(blocks % 4 == 0)), (), (), "snappy")
+    file = io.BytesIO()
+    part = table.take(np.flatnonzero(rng.integers(0, files, 160_000) == 0))
+    pq.write_table(part, file, compression="snappy", write_statistics=False)
+    target = float(file.tell())
+    assert 0.55 < sample.bytes_of(160_000, (), target) / (files * target) < 1.8
 
 
 def test_values_whose_rows_alternate_have_their_own_bytes():

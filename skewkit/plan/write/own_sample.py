@@ -81,7 +81,7 @@ def own_bytes(
         own = table.take(np.flatnonzero(value_of == number))
         if own.num_rows < _FEWEST:
             continue
-        encoded = sampled_rows(own, varying, mean_lengths(own, varying), codec)
+        encoded = sampled_rows(own, varying, mean_lengths(own, varying), codec, of_a_file=True)
         for at in positions:
             means = (lengths[at] / max(1, rows[at])).tolist()
             result[at] = encoded.bytes_of(float(rows[at]), means, target)

@@ -14,18 +14,25 @@ from skewkit.plan.write.column_sample import ColumnSample, column_samples
 _FOOTER, _PER_COLUMN = 700, 180
 """Bytes of a file that hold no rows: its footer, and what the footer and the page headers have of each column."""
 _STEPS = 4
+_THINNER = 4
+_BLOCK = 64
+"""Rows of a sample that are neighbours in the frame, as good as all of them."""
+_FEWEST = 256
+"""Rows that show how well they compress."""
 
 
 @dataclass(frozen=True)
 class EncodedSample:
     """A sample of a frame's rows, encoded. `lengths` are its mean bytes per row of the columns of varying length.
 
-    `varying[j]` is the position of the column that `lengths[j]` and the values' own lengths are of.
+    `varying[j]` is the position of the column that `lengths[j]` and the values' own lengths are of. `apart[k]` says how
+    many times the bytes of a column are those of its neighbours where of `4 ** k` neighbours a file has one.
     """
 
     samples: tuple[tuple[ColumnSample, ...], ...]
     varying: tuple[int, ...]
     lengths: tuple[float, ...]
+    apart: tuple[tuple[float, ...], ...]
 
     @property
     def overhead(self) -> float:
@@ -36,30 +43,45 @@ class EncodedSample:
         """Return the bytes that so many rows take in files of `target` bytes.
 
         `own_lengths` are the mean bytes per row of these rows' columns of varying length. The rows of a file decide
-        what a dictionary costs, and a row's bytes decide how many rows a file has, so both are found in turn.
+        what a dictionary costs, and a row's bytes decide how many rows a file has, so both are found in turn. Of n
+        neighbours each of n files has one.
         """
         in_file, per_row = rows, 0.0
         for _ in range(_STEPS):
-            per_row = self._per_row(in_file, own_lengths)
+            per_row = self._per_row(in_file, own_lengths, rows / max(1.0, in_file))
             room = max(target / 2, target - self.overhead)
             in_file = min(rows, max(1.0, room / per_row)) if per_row else rows
         return rows * per_row + self.overhead * max(1.0, rows / max(1.0, in_file))
 
-    def _per_row(self, rows: float, own_lengths: Sequence[float]) -> float:
+    def _per_row(self, rows: float, own_lengths: Sequence[float], files: float) -> float:
         # The sample of as many rows as the file has, or else the largest.
-        sample = min(self.samples, key=lambda s: abs(np.log(max(1, s[0].rows) / max(1.0, rows))))
-        factors = dict.fromkeys(range(len(sample)), 1.0)
+        distances = [abs(np.log(max(1, s[0].rows) / max(1.0, rows))) for s in self.samples]
+        step = distances.index(min(distances))
+        sample = self.samples[step]
+        factors = dict(enumerate(self._apart(files, step)))
         for at, own, mean in zip(self.varying, own_lengths, self.lengths, strict=True):
             # The mean is of the whole sample; a part of it may have drawn longer rows, or shorter ones.
             drawn = sample[at].raw_per_row / (self.samples[0][at].raw_per_row or 1.0)
-            factors[at] = own / (mean * drawn) if mean * drawn > 0 else 1.0
+            factors[at] *= own / (mean * drawn) if mean * drawn > 0 else 1.0
         return sum(c.bytes_in(rows) * factors[at] for at, c in enumerate(sample)) / max(1.0, rows)
 
+    def _apart(self, files: float, step: int) -> list[float]:
+        """Return how many times the bytes of each column are those of a sample of one row in `4 ** step`."""
+        last = len(self.apart) - 1
+        at = min(float(last), np.log(max(1.0, files)) / np.log(_THINNER))
+        low, part = int(at), at - int(at)
+        drawn = self.apart[min(step, last)]
+        found = zip(self.apart[low], self.apart[min(low + 1, last)], drawn, strict=True)
+        return [max(1.0, (a * (1 - part) + b * part) / c) for a, b, c in found]
 
-def sampled_rows(table: Any, varying: Sequence[int], lengths: Sequence[float], codec: str) -> EncodedSample:
+
+def sampled_rows(
+    table: Any, varying: Sequence[int], lengths: Sequence[float], codec: str, *, of_a_file: bool = False
+) -> EncodedSample:
     """Encode an Arrow table of sampled rows, whole and one row in four, sixteen ... of it, for small files.
 
     Which of the four it is changes from one to the next, as rows may alternate. It is the same for every call.
+    `of_a_file` says that the rows are as far apart as those of a file.
 
     >>> import pyarrow as pa
     >>> sample = sampled_rows(pa.table({"x": list(range(4096))}), (), (), "none")
@@ -67,15 +89,25 @@ def sampled_rows(table: Any, varying: Sequence[int], lengths: Sequence[float], c
     8.0
     """
     samples = []
+    apart = [(1.0,) * table.num_columns]
     step = 1
     rng = np.random.default_rng(0)
     while True:
         starts = np.arange(0, table.num_rows - step + 1, step, dtype=np.int64)
         part = table.take(starts + rng.integers(0, step, starts.size)) if step > 1 else table
         samples.append(tuple(column_samples(part, codec)))
-        step *= 4
+        if step > 1 and starts.size >= _FEWEST and not of_a_file:
+            blocks = np.flatnonzero(np.arange(table.num_rows) // _BLOCK % step == 0)
+            apart.append(tuple(map(_times, samples[-1], column_samples(table.take(blocks), codec))))
+        step *= _THINNER
         if table.num_rows // step < 64:
-            return EncodedSample(tuple(samples), tuple(varying), tuple(lengths))
+            return EncodedSample(tuple(samples), tuple(varying), tuple(lengths), tuple(apart))
+
+
+def _times(column: ColumnSample, neighbours: ColumnSample) -> float:
+    """Return how many times a column takes the bytes of neighbours, for as many bytes before they are compressed."""
+    each, other = (c.bytes_in(c.rows) / c.raw if c.raw else 0.0 for c in (column, neighbours))
+    return max(1.0, each / other) if other else 1.0
 
 
 def mean_lengths(table: Any, varying: Sequence[int]) -> tuple[float, ...]:
