@@ -21,7 +21,10 @@ class Decision:
 
     @property
     def operator(self) -> str:
-        """The operator: `join`, `groupby`, `window`, `repartition`, `write`, `merge`; `sql` for a query with hints."""
+        """The operator.
+
+        One of `join`, `groupby`, `window`, `repartition`, `write` and `merge`; `sql` for a query with hints.
+        """
         return self.choice.kind
 
     @property
