@@ -67,7 +67,7 @@ class KeyPlan:
 
     @property
     def is_more_balanced(self) -> bool:
-        """Whether the longest task is surely shorter than plain Spark's."""
+        """Whether the longest task is shorter than plain Spark's by a fifth or more."""
         return self.straggler <= _SHORTER * self.native_straggler
 
     @cached_property
