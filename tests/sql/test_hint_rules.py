@@ -44,6 +44,18 @@ def test_what_is_wrong_is_said_before_a_job(tables, query, error, said):
         skewkit.sql(tables, query)
 
 
+@pytest.fixture
+def binding(tables):
+    """Skip where plain Spark binds no parameter marker: Delta 4.4.0's parser drops the values that go with a text."""
+    try:
+        assert tables.sql("SELECT :n AS n", {"n": 1}).first().n == 1
+    except AnalysisException as error:
+        if "UNBOUND_SQL_PARAMETER" not in str(error):
+            raise
+        pytest.skip("plain Spark binds no parameter marker in this session")
+
+
+@pytest.mark.usefixtures("binding")
 def test_without_a_hint_the_text_is_not_looked_at(tables, monkeypatch):
     def fail(*_):
         raise AssertionError
@@ -56,6 +68,7 @@ def test_without_a_hint_the_text_is_not_looked_at(tables, monkeypatch):
     assert [tuple(row) for row in found.collect()] == [("skew", 2)]
 
 
+@pytest.mark.usefixtures("binding")
 def test_arguments_and_frames(tables):
     query = "SELECT /*+ SKEW('f', 'k', 0) */ f.v, b.w, {text} AS t FROM {f} JOIN b ON f.k = b.k AND b.w > {mark}"
     plain = "SELECT f.v, b.w, {text} AS t FROM {f} AS f JOIN b ON f.k = b.k AND b.w > {mark} WHERE f.v < {mark}"
