@@ -62,8 +62,8 @@ def merge(
     """Merge a frame into a Delta table. Add clauses as to Delta's own builder, then call `.execute()`.
 
     * The table's rows, the metrics and the history are those of the plain MERGE: it is one SQL statement, one commit.
-    * Source rows whose key is null match nothing. With an insert clause MERGE is an outer join, which adaptive
-      execution never splits. Here they are spread over all tasks by their content.
+    * Source rows whose key is null match nothing. A MERGE that inserts and also updates or deletes is an outer
+      join, which adaptive execution never splits. Here they are spread over all tasks by their content.
     * `placeholders` are key values that stand for no key, such as -1. They are spread, too, if the target has none of
       them, which a query asks just before; else they are merged as they are.
     * A hot key of the target stays in one task: no exact cure inside one MERGE is known. `.explain()` says how long.

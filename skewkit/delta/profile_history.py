@@ -129,7 +129,8 @@ class ProfileHistory:
     ) -> KeyProfile | None:
         """Return the profile to expect of a frame: the mean of its runs, each older one weighing `decay` times as much.
 
-        Pass it to any operator's `profile=`. It is None where no run is recorded, which operators take for no profile.
+        Pass it to an operator's `profile=`, or a join's `left_profile=`. It is None where no run is recorded, which
+        operators take for no profile.
 
         Args:
             name: the frame's name.

@@ -62,7 +62,7 @@ def refusals_left_to_spark() -> Iterator[None]:
     """Leave a SELECT to plain Spark where an operator refuses its arguments: the hint itself was checked before.
 
     Raises:
-        NotCut: it does.
+        NotCut: an operator refuses its arguments.
     """
     try:
         yield

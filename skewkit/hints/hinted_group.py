@@ -91,7 +91,7 @@ def _check_having(block: QueryBlock) -> None:
     """Leave a HAVING to Spark that names what the list gives a name: a WHERE would read the column of that name.
 
     Raises:
-        NotCut: it does.
+        NotCut: the HAVING names such a column.
     """
     named = {token.name.lower() for token in block.clause("having") if token.is_name}
     for item in items_of(block.clause("select")):

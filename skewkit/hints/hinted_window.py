@@ -213,7 +213,7 @@ def check_windows(block: QueryBlock, stars: Sequence[Token]) -> None:
     """Leave a SELECT to Spark that groups or qualifies beside its windows, or has a star inside an expression.
 
     Raises:
-        NotCut: it does.
+        NotCut: it groups, qualifies, or has such a star.
     """
     if any(name in block.clauses for name in ("group", "having", "qualify", "window")):
         raise NotCut("windows over groups, with QUALIFY or by name are left to plain Spark")

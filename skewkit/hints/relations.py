@@ -74,7 +74,7 @@ def named_by(hint: Hint, clause: FromClause, runner: Runner) -> list[int]:
     """Return which relations of a FROM a hint names, as an alias or a table.
 
     Raises:
-        ArgumentError: none.
+        ArgumentError: the FROM has no relation of that name.
     """
     names = [_names(relation, runner) for relation in clause.relations]
     found = [i for i, each in enumerate(names) if hint.relation.lower() in each]
@@ -88,7 +88,7 @@ def named_by(hint: Hint, clause: FromClause, runner: Runner) -> list[int]:
 
 
 def _names(relation: Relation, runner: Runner) -> list[str]:
-    """Return the names of a relation, of a frame that was given the user's one."""
+    """Return the names of a relation; a frame that was given goes by the user's name for it."""
     names = [name for name in relation.names if name not in runner.given]
     return names + [runner.given[name] for name in relation.names if name in runner.given]
 
@@ -97,7 +97,8 @@ def check_columns(hint: Hint, schema: StructType) -> None:
     """Refuse a hint that names a column which its relation has not, or a value that no row of it can have.
 
     Raises:
-        ColumnNotFoundError, ArgumentError: as it says.
+        ColumnNotFoundError: the relation has no such column.
+        ArgumentError: no row of it can have such a value.
     """
     types = {field.name.lower(): field.dataType for field in schema}
     for name in hint.columns:

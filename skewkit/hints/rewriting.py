@@ -101,7 +101,7 @@ def _check_alone(block: QueryBlock, runner: Runner) -> None:
     """Refuse a sub-query that reads columns of the query around it: a cut would need them.
 
     Raises:
-        NotCut: it does.
+        NotCut: the sub-query reads such a column.
     """
     if sum(deeper(token) for token in block.tokens[: block.start]) == 0:
         return

@@ -44,8 +44,8 @@ class Partitioner(Changing, ABC):
         workers: number of workers n; workers that were removed keep their numbers and count.
         seed: seed of every hash and draw.
         messages: number of messages sent so far.
-        plans: number of plans made so far. Stays 0 with schemes that do not plan.
-        exchanged: messages between workers and this source beside the stream and its acknowledgements.
+        plans: number of plans made so far; in `wrap` that is not fitted, how often lists were forgotten. Else 0.
+        exchanged: messages between workers and this source other than the stream and its acknowledgements.
     """
 
     name: ClassVar[str]
@@ -171,9 +171,8 @@ class Partitioner(Changing, ABC):
     def as_source(self: P, source: int, sources: int) -> P:
         """Make this instance source number `source` of `sources` and return it. Call it before routing.
 
-        Sources share their hash functions, so that a key keeps its choices, but not their turns and random
-        draws: else all sources would begin with the same worker. Most schemes have neither and stay as they
-        are.
+        Sources share their hash functions, so a key keeps its choices. Their round-robin and random numbers begin
+        elsewhere, else all would begin with the same worker. Most schemes have neither and do not change.
 
         Raises:
             ArgumentError: `source` is not in 0..sources-1.
@@ -206,7 +205,7 @@ class Partitioner(Changing, ABC):
         return math.inf
 
     def choices_beside(self, others: Sequence[Partitioner], key: Key) -> int:
-        """Return `choices` of a key that other sources of the same stream send, too.
+        """Return how many workers at most this source and `others` together use for a key.
 
         Raises:
             KeyTypeError: the key has a type that cannot be hashed.
@@ -239,11 +238,11 @@ class Partitioner(Changing, ABC):
         """Return `choices` by the hash of the key."""
 
     def _choices_beside(self, others: Sequence[Any], hashed: int) -> int:
-        """Return `choices_beside` by the hash. The workers of a key with fewer are mostly among those with more."""
+        """Return `choices_beside` by the hash: the most of any source, as their lists mostly contain one another."""
         return max(map(int, [self._choices(hashed), *(source._choices(hashed) for source in others)]))
 
     def _seat(self, source: int, sources: int) -> None:
-        """Take turns and draws of this source; nothing to do for most schemes."""
+        """Set where round-robin and random numbers begin; nothing to do for most schemes."""
         return None
 
     def _observe(self, worker: int, hashed: int, service_time: float, now: float) -> None:

@@ -24,7 +24,7 @@ class BoundedHash(Bounded):
 
     Options:
         epsilon: how far a load may exceed the mean, as a share of the mean.
-        points: places of every worker on the ring (virtual workers).
+        points: places of every worker on the ring (virtual nodes).
 
     >>> p = BoundedHash(workers=10, epsilon=0.1)
     >>> _ = p.route_many(["a"] * 1000)

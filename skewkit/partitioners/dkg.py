@@ -1,4 +1,4 @@
-"""Distribution-aware key grouping: heavy keys and buckets of light keys placed whole, longest first."""
+"""Distribution-aware key grouping: heavy keys and tail buckets placed whole, longest first (LPT)."""
 
 from __future__ import annotations
 

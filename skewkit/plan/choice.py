@@ -34,7 +34,7 @@ class Choice:
 
 @dataclass(frozen=True)
 class Weighed:
-    """Plain Spark's stages and those of another plan, and the seconds of deciding, for the terms of a session."""
+    """Stages of plain Spark and of another plan, with the seconds of deciding and the session's terms."""
 
     terms: Terms
     native: Sequence[Stage]
@@ -76,7 +76,7 @@ def cold_reason(plan: KeyPlan, weighed: Weighed) -> str | None:
 
 
 def unbalanced_reason(plan: KeyPlan) -> str:
-    """Return that no plan is more balanced than plain Spark's."""
+    """Return the reason where no plan is more balanced than plain Spark's."""
     return (
         f"plain Spark's longest task is expected at {plan.native_straggler:.2f} times the mean and no plan "
         f"here is much better ({plan.straggler:.2f})"
@@ -84,7 +84,7 @@ def unbalanced_reason(plan: KeyPlan) -> str:
 
 
 def hot_reason(plan: KeyPlan, weighed: Weighed | None = None, *, named: bool = False) -> str:
-    """Return what plain Spark's longest task would do, and the plan's; of keys that are only `named` nobody knows."""
+    """Return how long the longest task is by plain Spark and by the plan; not for keys that are only `named`."""
     if named:
         return "these keys were given as hot"
     seconds = "" if weighed is None else f"; {weighed}"

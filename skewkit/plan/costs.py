@@ -15,7 +15,7 @@ from skewkit.options import Settings
 
 @dataclass(frozen=True)
 class Step:
-    """Seconds per row of a step, and seconds per byte of a row beside that.
+    """Seconds per row of a step, and seconds per byte of a row on top.
 
     >>> Step(row=2e-7, byte=1e-9).of(1e6, 100.0)
     0.3
@@ -64,10 +64,10 @@ SAMPLED = Step(2.0e-7)
 MOST_SAMPLED = 2.0e7
 """Source rows from which on a key sample reads no more of them: it skips files."""
 ODDS = 8.0
-"""How many times a query must be worth its seconds before it is run: most frames are even and get nothing for them. On
-two slots no plan saves more than plain Spark takes for even keys; so even frames lose an eighth at the most."""
+"""A key sample must promise to save its own cost so many times: most frames are balanced and gain nothing by it. On two
+slots no plan saves more than plain Spark takes for balanced keys, so these lose an eighth of that time at the most."""
 ASKED = 5.0e-7
-"""Seconds per source row to compute a frame for a key sample, and so much again for every shuffle in it."""
+"""Seconds per source row to compute a frame for a key sample. Each shuffle in it adds as much again."""
 
 STAGE = 0.08
 """Seconds of one more stage: planning, code generation, its start."""
@@ -92,7 +92,7 @@ class Slots:
 
 @dataclass(frozen=True)
 class Stage:
-    """One stage of a plan: CPU seconds of all its tasks and of the longest one, and what it waits for beside them.
+    """One stage of a plan: CPU seconds of all its tasks and of the longest one, and what it waits for besides.
 
     `largest` are the bytes that its largest task must hold at a time.
     """
@@ -125,7 +125,7 @@ class Terms:
         return cls(slots, settings.margin, settings.storage, memory)
 
     def seconds(self, stages: Sequence[Stage]) -> float:
-        """Return when the last task of the last stage ends: each takes its tasks over the slots, or its longest task.
+        """Return the seconds of stages in a row, each all tasks over the slots, or the longest task, if that is more.
 
         What a task must hold beyond its memory is written and read once more.
         """
@@ -136,18 +136,18 @@ class Terms:
         return max((stage.longest + self._spilling(stage) for stage in stages), default=0.0)
 
     def worth_asking(self, stages: Sequence[Stage], asking: float) -> bool:
-        """Return whether a plan could pay for the query, whatever the keys are, and for those that found nothing.
+        """Return whether the most that a plan can save is worth the key sample's seconds (`asking`), `ODDS` times over.
 
-        All rows may be in one task, or none too many.
+        At worst one task has all rows, at best the slots share them evenly.
         """
         worst = sum(stage.total + self._spilling(stage) for stage in stages)
         best = sum(stage.total for stage in stages) / self.slots.number
         return self.pays(worst, best, ODDS * asking)
 
     def worth_weighing(self, stages: Sequence[Stage], asking: float) -> bool:
-        """Return whether a query could pay that says which of several plans is the cheapest: these stages are one's.
+        """Return whether choosing among several plans is worth a key sample. `stages` are those of one plan.
 
-        No other plan saves more than all of their seconds.
+        No other plan can save more than their seconds.
         """
         return self.seconds(stages) > ODDS * asking
 
@@ -171,7 +171,7 @@ class Terms:
     def asking(self, rows: float, shuffles: int | None) -> float:
         """Return the seconds of a key sample of frames with so many source rows.
 
-        A frame that is only read is sampled where it lies: `shuffles` is None. One that is computed is computed for it.
+        `shuffles` is None for a frame that is only read. Any other is computed first, with so many shuffles.
         """
         seconds = SAMPLED.of(min(rows, MOST_SAMPLED)) if shuffles is None else rows * (ASKED + ASKED * shuffles)
         return QUERY + seconds / self.slots.number * self.storage

@@ -33,13 +33,13 @@ def placeholder_lines(plan: KeyPlan, *, join: bool = True) -> tuple[str, ...]:
 
 
 def plan_text(plan: KeyPlan, *, counted: bool = True) -> str:
-    """Return a plan's partitions, pieces and loads in three lines. No loads where nobody `counted` the keys' rows."""
-    pieces = sum(len(h.parts) for h in plan.heavy)
+    """Return a plan's partitions, parts and loads in three lines. No loads where nobody `counted` the keys' rows."""
+    parts = sum(len(h.parts) for h in plan.heavy)
     mean = sum(plan.loads) / plan.partitions
     return "\n".join(
         [
             f"{plan.scheme}, {plan.partitions} partitions, {many(len(plan.heavy), 'heavy key')} in "
-            f"{many(pieces, 'piece')}",
+            f"{many(parts, 'part')}",
             f"expected load: mean {mean:,.0f}, greatest {plan.straggler:.2f} times the mean, "
             f"plain Spark {plan.native_straggler:.2f} times"
             if counted

@@ -33,7 +33,7 @@ def route_in_bulk(
     """Route without feedback: from event to event, every source its own part of the stream in one go.
 
     An event comes before the first message that arrives at its time or later. Where the sources must hear of each
-    other, all come to that message before one goes on.
+    other, all stop at the same message before one goes on.
     """
     routes = np.empty(len(keys), dtype=np.int32)
     at = np.searchsorted(arrivals, [event.time for event in events], side="left").tolist()
@@ -62,8 +62,7 @@ def route_and_report(
 ) -> npt.NDArray[np.int32]:
     """Route message by message, and tell the time. A source hears of its messages as soon as they are done.
 
-    Reports and events come in the order of time, at one time reports first. A message comes after all that has
-    its time.
+    Before a message is routed, all reports and events up to its time are handled in order of time, reports first.
     """
     routes = np.empty(len(keys), dtype=np.int32)
     free = [0.0] * speeds.workers  # when each worker will have done all it has

@@ -126,7 +126,7 @@ class Trace:
 
     @property
     def exchanged(self) -> int:
-        """Messages between workers and sources beside the stream and its acknowledgements."""
+        """Messages between workers and sources other than the stream and its acknowledgements."""
         return sum(p.exchanged for p in self.partitioners)
 
     def memory_of(self, scheme: str) -> int:
@@ -183,7 +183,7 @@ class Trace:
     def completion_time(self) -> float:
         """The average completion time L of a message, which is its mean latency (POSG paper, Section II).
 
-        It is 0 for an empty stream. When the last message is done says `makespan`.
+        It is 0 for an empty stream. `makespan` says when the last message is done.
         """
         return float(self.latencies.mean()) if self.latencies.size else 0.0
 

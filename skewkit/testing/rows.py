@@ -36,7 +36,7 @@ def assert_same_rows(actual: DataFrame, expected: DataFrame, *, unordered: tuple
         plain = frame.toDF(*names)
         cells = [_comparable(n, f.dataType, n in arrays).alias(n) for n, f in zip(names, fields, strict=True)]
         sides.append(plain.select(*cells, F.lit(sign).alias("side")))
-    # A session may leave the columns of groups out. Else they are not asked for: rows with a `first` are sorted.
+    # Where a session drops the columns of groups, ask for them by `first`. Only there: `first` makes Spark sort.
     lost = [F.first(name).alias(name) for name in names] if is_off(actual.sparkSession, _RETAIN) else []
     found = (
         sides[0]

@@ -87,7 +87,7 @@ def test_what_nobody_knows_is_unknown(plan, level):
 def test_sources_may_be_trusted():
     jdbc = "Relation [k#1] JDBCRelation(t) [numPartitions=1]"
     assert flow(jdbc, sources=True).all.repeatable
-    assert flow(jdbc, again=True).all.repeatable
+    assert flow(jdbc, rerun=True).all.repeatable
     assert not flow(jdbc, sources=True).positioned
     assert not flow("Project [udf(k#1) AS k#2]\n+- " + jdbc, sources=True).all.repeatable
 

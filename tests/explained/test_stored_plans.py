@@ -45,14 +45,14 @@ def test_stability(session):
 def test_stability_when_a_task_runs_again(session):
     """What is drawn from a seed comes again where a task reads stored rows; what has no seed does not."""
     for name, level in RERUN.items():
-        flow = flow_of(PLANS[session][name], Trust(again=True))
+        flow = flow_of(PLANS[session][name], Trust(rerun=True))
         assert max(column.verdict.level for column in flow.columns) == level, name
-    shuffled = flow_of(PLANS[session]["random_after_group_by"], Trust(again=True))
+    shuffled = flow_of(PLANS[session]["random_after_group_by"], Trust(rerun=True))
     assert max(column.verdict.level for column in shuffled.columns) == Stability.RANDOM
     udf = PLANS[session].get("udf")
     if udf is not None:
         assert flow_of(udf).all.level == Stability.UNKNOWN
-        assert flow_of(udf, Trust(again=True)).all.repeatable
+        assert flow_of(udf, Trust(rerun=True)).all.repeatable
 
 
 @pytest.mark.parametrize("session", SESSIONS)

@@ -42,6 +42,7 @@ _EVEN = 1.5
 _STRAGGLES = 1.2
 """Plain Spark's longest task, in mean tasks, from which on a native plan names what would cut its hot groups."""
 _FEW_KEYS = 16
+"""With more hot keys than this, a task must have `_LEAST_ROWS` of each: every key is a call in every task."""
 _LEAST_ROWS = 1000
 """A call of a Python function costs about as much as these rows."""
 

@@ -49,7 +49,7 @@ class Grouping:
     profile: KeyProfile | None = None
     native_because: str = "asked for"
     work: GroupWork = AGGREGATED
-    """What is done with a row."""
+    """What a row costs: that of an aggregate, or of a Python function."""
 
     @cached_property
     def facts(self) -> PlanFacts:
@@ -83,7 +83,7 @@ class Grouping:
 
     @property
     def deciding(self) -> float:
-        """Seconds that a query for the keys is expected to take; none where the user gave a profile or keys."""
+        """Expected seconds of the key sample; none where the user gave a profile or keys."""
         if self.profile is not None:
             return 0.0
         return self.terms.asking(self.facts.most_source_rows, self.facts.shuffles_for_sample)

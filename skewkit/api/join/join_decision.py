@@ -25,7 +25,7 @@ from skewkit.spark.session.compat import conf_reader, is_off
 from skewkit.spark.session.slots import terms_of
 
 _SURELY = 10
-"""A guess of rows is right within a factor of ten or so."""
+"""A side is surely the larger one where its guess is so many times the other's: each is right within a few times."""
 _BOTH = 0.01
 """The share of a key on both sides whose pairs are expected at the most, before any key was read."""
 _ADAPTIVE = ("spark.sql.adaptive.enabled", "spark.sql.adaptive.skewJoin.enabled")
@@ -76,7 +76,7 @@ class JoinDecision:
 
     @cached_property
     def asking(self) -> float:
-        """Seconds that a query for the keys of the sides of which nothing is known is expected to take."""
+        """Expected seconds of the key sample of the sides that have no profile."""
         each = [
             self.terms.asking(side.most_rows, side.facts.shuffles_for_sample) - QUERY
             for side in unknown_sides(self.sides)
@@ -85,13 +85,13 @@ class JoinDecision:
 
     @cached_property
     def most_work(self) -> list[Stage]:
-        """The stages of plain Spark's plan at the most that the optimizer lets expect, before any key was read."""
+        """The most work that plain Spark's plan may have by the optimizer's guess, before any key was read."""
         unique = any(side.unique for side in self.sides)
         return self._most_work(self.sides.map(lambda side: side.most_rows), unique=unique)
 
     @cached_property
     def most_work_of_made(self) -> list[Stage] | None:
-        """The same where skewkit made one of the sides: its plan is long, and its sources are known without it."""
+        """`most_work`, where skewkit made one of the sides: its plan is long, and its sources are known without it."""
         facts = self.sides.map(lambda side: side.facts)
         if not any(each.made for each in facts) or any(each.source_rows is None for each in facts):
             return None
@@ -99,7 +99,7 @@ class JoinDecision:
 
     @cached_property
     def most_work_together(self) -> list[Stage] | None:
-        """The same from the sources of both sides together, as plain Spark's plan has them. None: nobody knows."""
+        """`most_work`, from the sources of both sides in plain Spark's plan. None: nobody knows them."""
         facts = self.native_facts
         if facts.source_rows is None:
             return None
@@ -107,7 +107,7 @@ class JoinDecision:
         return self._most_work(Pair(half, half), unique=False)
 
     def _most_work(self, rows: Pair[float], *, unique: bool) -> list[Stage]:
-        """Return the stage of a join of so many rows. A key with `_BOTH` of them on both sides is expected at most."""
+        """Return the stage of a join of so many rows, in which no key has more than `_BOTH` of them on both sides."""
         pairs = KINDS[self.request.kind].pairs and not unique
         returned = rows.left * rows.right * _BOTH**2 if pairs else 0.0
         return [Stage(joined_work(rows, self.widths, returned))]
@@ -186,7 +186,7 @@ class JoinDecision:
             return False
         side = self.sides.of(build)
         times = side.times_profile()
-        # Bytes that make rows wider, because the profile has few, are there once.
+        # A profile of a part of the rows makes rows look wider, so these bytes are spread over all.
         width = max(side.width, (self.memory.of(build) - side.unmeasured) / times) + side.unmeasured
         return rows * times <= settings.hash_join_rows and rows * times * width <= settings.hash_join_bytes
 
@@ -282,7 +282,7 @@ class JoinDecision:
 
     @property
     def shown(self) -> Pair[KeyProfile | None]:
-        """The profiles to show. A sample of a cold join may know its heavy keys by their hashes only."""
+        """The profiles to show. A sample may know heavy keys by their hashes only; then there are none."""
         profiles = self.evidence.profiles.map(lambda profile: None if profile is None else profile.only_heavy())
         nameless = any(None in h.key for profile in profiles if profile is not None for h in profile.heavy)
         return Pair(None, None) if nameless else profiles

@@ -53,8 +53,7 @@ class JoinRequest:
     def kept_profile(self, profiles: Pair[KeyProfile | None]) -> KeyProfile | None:
         """Return what is known of the keys of the joined frame: those of the side that it keeps, or None.
 
-        A join by name has one column of each key. Of keys that are hot on the other side, too, nobody knows how often
-        they come out, if not as pairs.
+        A join by name has one column of each key. Where both sides repeat a key, its rows in the result are not known.
         """
         names = self.on if isinstance(self.on, list) else [self.on]
         if self.kind == "full" or not all(isinstance(name, str) for name in names):

@@ -19,7 +19,7 @@ class JoinSide:
     """One side of a join, with its keys in the common type, and the profile that the user gave, if any.
 
     Nobody sees what makes an RDD, what a database answers, or whether malformed texts are dropped. Frames of these are
-    read twice only if they are `trusted`, as by who asks for a strategy.
+    read twice only if they are `trusted`, as they are if the user asks for a strategy.
     """
 
     side: Side

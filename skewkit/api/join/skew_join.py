@@ -56,7 +56,8 @@ def skew_join(
     * `auto` takes another plan than plain Spark's only where it saves `spark.skewkit.margin` seconds by its own
       estimate, for the slots that the session has (`spark.skewkit.slots`). Else the plan is the user's own.
     * Without a profile `auto` runs at most one query, which samples the keys of both sides, and none where the
-      optimizer knows that no plan would pay. With both profiles it runs none. With `heavy` it runs one only where the
+      optimizer knows that no plan would pay. With a left profile it runs none, but for `broadcast_head`,
+      which has to know the right keys. With `heavy` it runs one only where the
       shuffle is expected to take eight times as long as the query, or longer.
 
     Args:

@@ -239,7 +239,7 @@ class WindowDecision:
 
     @property
     def asking(self) -> float:
-        """Seconds that the query for the keys is expected to take."""
+        """Expected seconds of the key sample."""
         return self.terms.asking(self.facts.rows or 0.0, self.facts.shuffles_for_sample)
 
     @cached_property
@@ -282,9 +282,9 @@ class WindowDecision:
 
     @property
     def profile(self) -> KeyProfile:
-        """The profile that was given, that of a window inside of the frame, or that of the answer.
+        """The profile that was given, else that of a cut window inside the frame, else what its operator knew.
 
-        Where no key is hot, that of the operator that made the frame does.
+        Without all of these it is the sample's. What an operator knew is taken only where no key is hot.
         """
         known = self.known.profile if self.known is not None else None
         return self.asked.profile or known or self.known_profile or self.answer.profile

@@ -42,7 +42,7 @@ class Sketched(Partitioner):
         self._begin()
 
     def _begin(self) -> None:
-        """Set what a scheme without further options has beside the sketch. Nothing to do for others."""
+        """Set what a scheme without further options has besides the sketch. Nothing to do for others."""
         return None
 
     @property

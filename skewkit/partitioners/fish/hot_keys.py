@@ -33,11 +33,10 @@ class HotKeys:
     f_top / f_k, so a hot key gets workers * f_k / f_top at least, but for rounding. So d_min is 2 here, what any
     other key gets.
 
-    With `margin=None` a frequency is what Algorithm 1 counts, as a share of all weight counted. Right after a decay
-    that is little, and any new key passes theta where theta * alpha * epoch / (1 - alpha) is below 1. With a margin a
-    key is hot only on evidence. Its count, without what it took over from another key and less `margin` standard errors
-    (of a Poisson count), must exceed theta of a whole window, epoch / (1 - alpha) messages. What was hot by that
-    measure at the end of an epoch stays hot during the next one.
+    With `margin=None` a key is hot by its share of all weight counted, as in Algorithm 1. Right after a decay little is
+    counted, so any new key is hot where theta * alpha * epoch / (1 - alpha) is below 1. With a margin, the lower bound
+    of its count, less `margin` standard errors (Poisson), must exceed theta of a whole window, epoch / (1 - alpha)
+    messages. A key that passes at the end of an epoch stays hot during the next.
 
     Args:
         workers: number of workers that can be given.

@@ -23,11 +23,10 @@ class ProactiveOnline(Partitioner):
     Figure 3) and holds the state of the instances as well (`Operator`, Figure 2), which `observe` drives: it
     must be told of every message that is done. Without reports POSG is Round-Robin for ever.
 
-    An instance answers a request with the difference between its own time and the scheduler's estimate. Its own
-    time is here the time at which the message with the request was done, so waiting for work counts: the
-    estimates are the times at which the instances will be free. Where time spent on messages alone counts
-    (`idle=False`), an instance that had little to do looks loaded less than it is only once. With workers to
-    spare that is worse than Round-Robin.
+    An instance answers a request with its own time minus the scheduler's estimate. Its own time is here when the
+    message with the request was done, so it includes time without work: the estimates are the times at which the
+    instances will be free. With `idle=False` it is the time spent on messages alone: an idle instance then looks
+    less loaded than it is. With workers to spare that is worse than Round-Robin.
 
     * choices(key) is the number of workers: state of a key may end up on all of them.
     * Weights do not matter: the time of a message is learnt from its key.

@@ -1,4 +1,4 @@
-"""Longest first: place whole items on workers, heaviest first, each on the least loaded worker.
+"""LPT (longest processing time first): place whole items on workers, heaviest first, each on the least loaded worker.
 
 Source: R. L. Graham, "Bounds on Multiprocessing Timing Anomalies", SIAM J. Appl. Math. 17, 1969; used by
 Rivetti et al., "Efficient Key Grouping for Near-Optimal Load Balancing in Stream Processing Systems",

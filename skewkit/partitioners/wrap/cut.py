@@ -16,9 +16,9 @@ from skewkit.hashing.mix import Hashes, to_range_many
 from skewkit.partitioners.rules.buckets import expected_weights
 from skewkit.partitioners.rules.wrap_around import wrap_around
 
-_POURED = 2  # keys per worker that are poured at least, over the least capacity
-_LEAST = 1e-9  # of the mean, of that capacity
-_SURE = 100.0  # messages of a sample from which on a key is poured over slow workers
+_POURED = 2  # heaviest keys per worker that are poured; with unequal capacities so many / the least capacity
+_LEAST = 1e-9  # that capacity counts as this at least (the mean is 1), so the number is finite
+_SURE = 100.0  # sampled messages that these further keys need: a key's weight is then known to a tenth
 
 
 class Cut:
@@ -27,8 +27,8 @@ class Cut:
     The tail lies on a line, ordered by hash, that is cut into one range per worker, of about equal weight. The
     heaviest keys, 2 per worker at least, are poured over that (McNaughton's wrap-around rule, 1959). None of
     them is lighter than a key of the tail, so they always fill what the ranges leave uneven, which is a key at most.
-    Where the workers are unlike, that is much to a slow one: as many more are poured as its capacity is below the mean
-    (of a sample only those that have 100 messages, as what is lighter is subject to chance).
+    A slow worker is easily overloaded by that. So the number poured is divided by the least capacity (of a sample,
+    further keys only with 100 messages, as lighter ones are subject to chance).
 
     * At most keys + workers - 1 pairs of a key and a worker.
     * By the known frequencies all workers are balanced: their loads are as their capacities. Where the workers are
@@ -62,7 +62,7 @@ class Cut:
         unit: float,
         capacities: Floats | None = None,
     ) -> None:
-        if weights.max() < 1.0:  # no numbers of messages; parts of the least numbers there are would be 0
+        if weights.max() < 1.0:  # not numbers of messages; scaled up, as parts of tiny weights would round to 0
             weights = weights / weights.max()
         ends = np.arange(1, workers) if capacities is None else np.cumsum(capacities)[:-1]
         order = np.lexsort((hashes, -weights))
@@ -104,7 +104,7 @@ class Cut:
         return int(self.owners[piece])
 
     def seat(self, source: int, sources: int) -> None:
-        """Let this be source i of s: what they leave uneven, a message of a piece each, is then not the same for all.
+        """Let this be source i of s, so that the sources do not all begin with the same piece of a key.
 
         A piece counts a share (i + 1/2) / s of the key's first message as sent. (With 0 all sources would begin with a
         message for every piece, be it ever so small; with 1 small pieces would come last.) Equal pieces take turns
@@ -196,7 +196,7 @@ def _known_ranges(
 def _sampled_ranges(
     hashes: Hashes, weights: Floats, workers: int, ranges: int, unit: float, ends: npt.NDArray[Any]
 ) -> tuple[Hashes, Floats]:
-    """Return the same for a sample: the tail is counted by hash range, and what is chance is smoothed."""
+    """Return what `_known_ranges` does, from a sample: the tail is counted by hash range and smoothed."""
     size = workers * ranges
     seen = np.bincount(to_range_many(hashes, size), weights, size).astype(np.float64)
     line = np.concatenate([[0.0], np.cumsum(expected_weights(seen, unit))])

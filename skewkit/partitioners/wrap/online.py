@@ -90,7 +90,7 @@ class Online(Partitioner):
         return (candidate(hashed, 1, self.workers) - self._shift) % self.workers
 
     def _plan(self) -> None:
-        """Forget the lighter half of the lists, the older first among equals, and take off their greatest weight."""
+        """Make room: forget the lighter half of the lists, of equals the older, and subtract their greatest weight."""
         lists, counts = self._lists, self._counts
         rising = sorted(counts, key=counts.__getitem__)
         gone = rising[: (len(rising) + 1) // 2]

@@ -9,7 +9,7 @@ import numpy as np
 from skewkit.compiled.table import Lists
 from skewkit.partitioners.rules.least_loaded import LeastLoaded
 
-_ROOM = 1024  # lists and entries to spare, beside as many again
+_ROOM = 1024  # spare lists and entries, on top of as many again as are in use
 
 
 def pack(own: dict[int, LeastLoaded], counts: dict[int, float], capacity: int) -> Lists:

@@ -53,10 +53,11 @@ class WrapAround(Online):
     up. Nothing was said of the lists: so the theorem holds whatever is forgotten.
 
     * Memory is bounded: at most `capacity` keys have a list. All others have their hashed candidate alone, and a key
-      gets a list when that is full. A new plan, when all lists are taken, forgets the lighter half of them, by the
-      weight that their keys had since they got a list. So a key keeps its list that gets more than 2 / `capacity` of
-      the weight of all that have one. A key that was forgotten may get other workers: it costs pairs, not balance.
-    * choices(key) is the length of the key's list, else 1. It only grows until the next plan.
+      gets a list when that is full. When all lists are taken, the lighter half of them is forgotten (counted
+      in `plans`), by the weight that their keys had since they got a list. So a key keeps its list that gets more than
+      2 / `capacity` of the weight of all that have one. A key that was forgotten may get other workers: it costs
+      pairs, not balance.
+    * choices(key) is the length of the key's list, else 1. It only grows until lists are forgotten.
     * Several sources have lists of their own, and share the hashed candidates. Of workers with equal loads each
       source takes another one first.
     * With `capacities` fair shares are as these, and the least loaded worker is the one with the least load by

@@ -19,16 +19,16 @@ from skewkit.plan.profile.key_profile import KeyProfile
 _TABLE_ROWS = 50_000
 """Rows of a hash table that stays in a core's cache: it was joined a fifth faster than one of twice the rows."""
 _MOST_FILES = 200
+"""With more partitions than this Spark's shuffle is dearer per row (`spark.shuffle.sort.bypassMergeThreshold`)."""
 
 
 @dataclass(frozen=True)
 class SideTotals:
     """Rows of one side: all that take part in the join, and those of them that match nothing.
 
-    `measured` says that they are no mere names of keys, `counted` that somebody read the side, or a sample of it.
+    `measured`: the rows were read, not taken from keys that the user named. `counted`: the side, or a sample, was read.
 
-    `null_keys` are those with a null in a key that a null does not match. A join that does not keep the side leaves
-    them out.
+    `null_keys` have a null in a column where null matches nothing. They count only if the join keeps the side.
     """
 
     rows: float
@@ -184,9 +184,9 @@ def join_plan(
     """Plan a salted join from the profiles of its sides.
 
     The work of a key is the rows it brings in and those that come out of it (`matrix.work`). A key that a
-    profile does not list is taken to have one row on that side, as a dimension has. `null_safe` says of each key
-    column whether null matches null in it. `hot` says on which side the keys are hot that a user has named, if anybody
-    knows; `dated` that the profiles are of another day, since when nulls may have come.
+    profile does not list is taken to have one row on that side, as a dimension has. `null_safe` says per key
+    column whether null matches null. `hot` is the side on which the named keys are hot, None if unknown. `dated`: the
+    profiles are old, so nulls may have come since.
     """
     safe = tuple(null_safe or (False,) * len(left.keys))
     lefts, rights = _joinable(left, safe), _joinable(right, safe)

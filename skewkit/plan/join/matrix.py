@@ -21,7 +21,9 @@ OUTPUT_COST = RETURNED.row / (WRITTEN.row + FETCHED.row + SORTED.row + MERGED.ro
 """Work of a row that a join returns, in rows that it shuffles, sorts and merges."""
 _CELLS_PER_MEAN = 2
 _WORTH = 0.005
+"""A matrix of both sides is taken if it saves this share of the work of a key in copies, else one side is split."""
 _REPEATED = 8
+"""Pairs per row from which on its key is compared once, before the join."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +58,7 @@ class Matrix:
 
     @property
     def repeated(self) -> bool:
-        """Whether a row meets so many others that it pays to compare its key once before, and not with each of them."""
+        """Whether rows meet so many others that comparing the key once before the join pays."""
         if self.checked or self.answered:
             return False
         return self.rows.left * self.rows.right > _REPEATED * (self.rows.left + self.rows.right)

@@ -72,9 +72,8 @@ def salt_stages(
 ) -> list[Stage]:
     """Return the stages of the salted join. `hashed` says whether its build side is small enough for a hash join.
 
-    A side is `costly` if it comes out of shuffles, which are so many times the work of one join or group-by. Where the
-    query looks up hot keys on it, all of these are done once more. The rows of a hot key on a `pre_partitioned` side
-    are in one task before they can be spread.
+    `costly` has the sides that come out of shuffles, each with their work in joins or group-bys. It is done again where
+    the query looks up hot keys there. The rows of a hot key on a `pre_partitioned` side begin in one task.
     """
     copied = (sum(m.rows.of(side) * m.replicas.of(side) for m in plan.matrices) for side in SIDES)
     rows = Pair(*(own + again for own, again in zip(plan.rows, copied, strict=True)))

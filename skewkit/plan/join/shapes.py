@@ -10,7 +10,7 @@ from skewkit.plan.join.pair import SIDES, Pair, Side, opposite
 from skewkit.plan.placement.key_plan import HeavyRoute
 
 INTS = 1 << 31
-"""Negative ints: so many pairs of a partition and a heavy key have a number of their own."""
+"""Number of negative ints. A heavy key that needs a number takes one per partition, as its packed key."""
 
 
 def shape_in_join(rows: Pair[float], mean: float, partitions: int, rules: JoinRules) -> Shape:
@@ -30,9 +30,9 @@ def shape_in_join(rows: Pair[float], mean: float, partitions: int, rules: JoinRu
 
 
 def named_shape(rules: JoinRules, hot: Side | None) -> Shape:
-    """Return how keys of unknown weight are cut: along the side `hot`, else one whose counterpart may be copied freely.
+    """Return how keys of unknown weight are cut: along the side `hot`, where the other side's rows may be copied.
 
-    Along that other side, too, where rows of the counterpart may not be copied at all.
+    Else along a side for which that holds, freely before checked, or not at all.
     """
     if not rules.kind.pairs:
         return Shape("right" if hot == "right" and rules.answers else "left")
@@ -54,7 +54,7 @@ def matrix_of(
     *,
     numbered: bool,
 ) -> Matrix:
-    """Return a key's matrix. One whose copies would be checked again needs a number, and stays whole without.
+    """Return a key's matrix. Copies can be checked only of a `numbered` key; any other that needs it stays whole.
 
     `rows` are the key's rows on both sides, `most` how many they are at most, None where nobody knows.
     """

@@ -38,9 +38,9 @@ class KeyProfile:
     * `unlisted`: no key that is missing from the lists weighs more than this.
     * `null_heavy`: the heaviest keys that contain a null, for group-by, where null is a key like any other.
     * `named`: the user named the heavy keys. Their weights are not known and taken as equal.
-    * `sampled`: the numbers are a sample scaled up by `1 / fraction`. `unit`: so much counts a row of it since
-      (None: no other profile was merged and none has decayed).
-    * `files`: the sample is of so many of so many files, (taken, all): a key that is in none of them is not seen.
+    * `sampled`: the numbers are a sample scaled up by `1 / fraction`. `unit`: what a sampled row counts after merges
+      and decays (None: there were none).
+    * `files`: (taken, all) if only some files were sampled. A key that is in none of those taken is missing.
 
     A profile is a hint: a plan made from a wrong one costs time, never rows.
     """
@@ -207,7 +207,7 @@ class KeyProfile:
         )
 
     def only_heavy(self) -> KeyProfile:
-        """Return the profile with no key listed that has a smaller share than `theta`. It counts in its bucket then."""
+        """Return the profile without listed keys whose share is below `theta`. They count in their buckets."""
         light = [h for h in self.heavy if h.estimate < self.theta * self.rows]
         tail = list(self.tail)
         for h in light:

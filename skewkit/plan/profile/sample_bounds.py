@@ -28,9 +28,9 @@ def bounds(count: float, fraction: float) -> tuple[float, float]:
 
 
 def most_rows(profile: KeyProfile) -> float:
-    """Return the rows of the hottest key, as estimated. One that a sample has once counts as unique.
+    """Return the estimated rows of the hottest key, 1 if the sample has every key once.
 
-    The bound of what is not listed is taken back to the rows that were seen.
+    For keys that are not listed, their most rows in the sample are computed back from `unlisted`.
     """
     most = max((h.estimate for h in (*profile.heavy, *profile.null_heavy)), default=0.0)
     if not profile.sampled:
@@ -40,13 +40,13 @@ def most_rows(profile: KeyProfile) -> float:
 
 
 def surely_unlisted(profile: KeyProfile) -> float:
-    """Return how many rows some key that is not listed surely has; 1 at least."""
+    """Return a lower bound of the rows of the heaviest key that is not listed; 1 at least."""
     if not profile.sampled:
         return max(1.0, profile.unlisted)
     return max(1.0, bounds(_unlisted_seen(profile), profile.fraction)[0])
 
 
 def _unlisted_seen(profile: KeyProfile) -> float:
-    """Return the rows that were seen of what is not listed, from its bound."""
+    """Return the most rows that a key that is not listed has in the sample, computed back from its bound."""
     high, spread = profile.unlisted * profile.fraction, Z * Z * (1 - profile.fraction)
     return high - math.sqrt(high * spread)

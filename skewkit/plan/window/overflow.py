@@ -1,8 +1,8 @@
 """Frames of values whose bounds overflow the type of the order, where Spark's sums wrap around.
 
 Spark adds a bound to the order value of a row in the type of the order. With ANSI mode on a sum that overflows fails.
-With it off the sum is a value at the other end, and the frame is what rows before have left of it: Spark moves the
-ends of a frame from row to row, and never back.
+With it off the sum wraps around to the other end. Spark moves the ends of a frame forward from row to row, never back,
+so rows that a wrapped bound has passed are lost to all later frames.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ def wraps_around(frame: Frame, order_type: str, ansi: bool) -> str | None:
     """Return why blocks may have other frames of values than plain Spark, wherever an order is cut, or None.
 
     * A bound may have no place in the type of the order.
-    * With ANSI mode off, the start of the frame of a first row may wrap around to the other end. All rows up to there
-      are lost to the rows after it. If the frame holds the current row, these are not many. Else they may be all.
+    * With ANSI mode off, the frame start of a first row may wrap around to the other end. Later frames lose all rows up
+      to there: few if the frame holds the current row, else maybe all.
 
     >>> wraps_around(Frame("range", None, 200), "tinyint", ansi=True)
     'a bound of range between unbounded preceding and 200 following has no place in tinyint, the type of the order'
@@ -45,10 +45,9 @@ def wraps_around(frame: Frame, order_type: str, ansi: bool) -> str | None:
 def clear_of_overflow(plan: WindowPlan, frame: Frame) -> WindowPlan:
     """Return the plan without the cuts that are so near an end of the order's type that frames overflow about there.
 
-    * Rows whose end of the frame overflows are then all in the last block, behind a row whose end does not. What they
-      see is what that row has left to them.
-    * Rows whose start of the frame overflows are in the first block, and so are all rows that they lose. No row of
-      another block sees these.
+    * Rows whose frame end overflows are then all in the last block, after a row whose end does not: that row has moved
+      the frame for them.
+    * Rows whose frame start overflows are in the first block, and so are all rows that they lose to later frames.
 
     >>> from skewkit.plan.placement.load import HeavyLoad, KeyLoad
     >>> from skewkit.plan.placement.key_plan import key_plan

@@ -90,7 +90,7 @@ def _ranking(name: str, buckets: int) -> WindowSplit:
 
 
 def _shift(name: str, call: WindowCall) -> WindowSplit:
-    """Near the border of a block the value comes from the list of the neighbours' values.
+    """Return the split of lag and lead: near a block's border the value comes from the neighbours' list.
 
     Where nulls are ignored, rows with a null are not counted, and the lists have none of them.
     """
@@ -120,7 +120,7 @@ def _shift(name: str, call: WindowCall) -> WindowSplit:
 
 
 def neighbours(side: str, k: int, row: str = "'v0', {x}", among: str | None = None) -> Carried:
-    """Return the list of the k rows next to a block on one side, in order, as structs of `row`; of `all`, the first k.
+    """Return the list of the k rows next to a block on one side, in order, as structs of `row`; for `all` the first k.
 
     With `among` only rows are counted and listed where that is not null.
     """
@@ -152,7 +152,7 @@ def _value(name: str, call: WindowCall, frame: Frame) -> WindowSplit | str:
 
 
 def _nth(call: WindowCall, frame: Frame) -> WindowSplit | str:
-    """The n-th row of a frame that starts with the partition is the same for all rows whose frame has n rows."""
+    """Return the split of nth_value, or a reason: all rows whose frame has n rows get the same n-th row."""
     n = call.offset
     if frame.start is not None:
         return f"nth_value under the frame {frame} counts on in later blocks"
@@ -168,7 +168,7 @@ def _nth(call: WindowCall, frame: Frame) -> WindowSplit | str:
 
 
 def _extreme(name: str, frame: Frame) -> WindowSplit:
-    """Of rows with the same extreme Spark takes the last of the frame, whatever is null in it."""
+    """Return the split of max_by and min_by: of rows with the same extreme Spark takes the last, null or not."""
     number, beyond = ("{rn}", ">") if name == "max_by" else ("-{rn}", "<")
     by = f"if({{x1}} is null, null, named_struct('y', {{x1}}, 'rn', {number}))"
     total = f"{name}(named_struct('y', {{x1}}, 'v', {{x0}}), {by})"
@@ -229,14 +229,13 @@ def _either(i: int) -> str:
 
 
 def _moment(name: str, frame: Frame) -> WindowSplit:
-    """Merge (n, mean, q), q the sum of the squared distances from the mean.
+    """Return the split of variances and deviations: blocks are merged by (n, mean, q), q the sum of squared distances.
 
     Source: T. F. Chan, G. H. Golub and R. J. LeVeque, "Updating Formulae and a Pairwise Algorithm for Computing
     Sample Variances", 1979, Equation (2.1).
 
-    The mean of values that are all the same is that value, and no sum over a number: a constant has no deviation.
-    Spark's merge of the partials of a group makes NaN of means whose squares overflow, which a window of its own does
-    not. There everything is computed of smaller numbers, whose exponents alone differ.
+    If all values are equal the mean is that value, not a sum over a number, so q is 0. Where squares of the means
+    overflow, merging gives NaN but Spark's window does not. So all is computed on scaled-down numbers.
     """
     x, small = "double({x})", f"(double({{x}}) * {_SMALL})"
     finite = "between double('-1.7976931348623157E308') and double('1.7976931348623157E308')"

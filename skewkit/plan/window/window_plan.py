@@ -119,8 +119,8 @@ def window_plan(keys: KeyPlan, orders: Sequence[Order], samples: Mapping[int, Se
 
 def uniform_plan(keys: KeyPlan) -> WindowPlan:
     """Return a plan that cuts along a 64-bit hash of the row, for windows without an order. Nothing is sampled."""
-    grid = [(str(-(1 << 63) + (i << 54)),) for i in range(1 << 10)]
-    return window_plan(keys, [Order("the row's hash", "bigint")], dict.fromkeys(range(len(keys.heavy)), grid))
+    cuts = [(str(-(1 << 63) + (i << 54)),) for i in range(1 << 10)]
+    return window_plan(keys, [Order("the row's hash", "bigint")], dict.fromkeys(range(len(keys.heavy)), cuts))
 
 
 def thinned(plan: WindowPlan, step: int) -> WindowPlan:

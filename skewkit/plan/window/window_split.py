@@ -38,10 +38,10 @@ class Local:
 
 @dataclass(frozen=True)
 class Carried:
-    """A total per block, and what comes of the totals of the blocks `before`, `after`, `all`, or of its `own`.
+    """A `total` per block. `carry`, then `fold`, combine the totals on `side`: `before`, `after`, `all` or `own`.
 
     * `prior` is a window function that the total needs as `{prior}`.
-    * `near` says that a total is a list of so many rows at most. What is carried is the list of so many nearest rows.
+    * `near`: a total is a list of so many rows at most, and so is what is carried (the nearest ones).
     * `among` limits the rows that `{rn}` and `{size}` count to those where it is not null.
     """
 

@@ -13,13 +13,14 @@ from skewkit.plan.placement.load import HeavyLoad, KeyLoad
 from skewkit.plan.profile.key_profile import KeyProfile
 
 ABOVE = 1.25
-"""One file is planned for up to so many times the target: two of rows that turn out smaller still fill half of it."""
+"""Up to so many times the target is one file: cut in two, each is still half full if rows turn out a fifth smaller."""
 _ABOVE_EACH = 1.1
-"""Many files are planned for up to so many times the target each, so that they are not too many for those rows."""
+"""Of many files each may have so many times the target, so that they are not too many if rows turn out smaller."""
 OPENING = 1 << 20
 """Bytes that a task could have written while it opens, closes and registers a file."""
 _MOST_BUCKETS = 1 << 13
 _MOST_WHOLE = 512
+"""Values that have a place of their own in the route; the others go by bucket."""
 
 
 @dataclass(frozen=True)

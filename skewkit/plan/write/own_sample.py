@@ -1,7 +1,7 @@
 """Bytes of partition values that are cut into files, by the rows of one planned file of each.
 
-Columns may say much of each other: an author's commits compress better among themselves than among those of others. And
-a file of a value that is cut has one row in so many of it, so neighbours in the frame are none there.
+Columns may depend on each other: one author's commits compress better together. And a value that is cut spreads its
+rows over several files, so rows next to each other in the frame are not so in a file.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ from skewkit.plan.write.file_plan import ABOVE, OPENING, FilePlan, ValueBytes
 from skewkit.plan.write.row_bytes import mean_lengths, sampled_rows
 
 _FEWEST = 64
-"""Sampled rows below which a value keeps the bytes that it has by the sample of all."""
+"""With fewer sampled rows a value keeps its bytes by the sample of all rows."""
 _MOST_VALUES = 256
-"""Values, the largest ones, that are looked at; each takes some hundredths of a second to encode."""
+"""Values, the largest ones, that are sampled on their own; each takes some hundredths of a second to encode."""
 _NEARLY_ALL = 0.5
-"""Share of all rows from which on the sample of all rows is one of the value's own."""
+"""A value with this share of all rows or more needs no sample of its own."""
 
 
 def values_to_sample(plan: FilePlan, values: Sequence[ValueBytes]) -> dict[int, tuple[int, ...]]:
-    """Return the values whose own rows are worth a query: indexes in `plan.route.heavy`, to positions in `values`.
+    """Return the values whose own rows are worth a query: index in `plan.route.heavy` to positions in `values`.
 
-    There are none where no value is cut, or only one that has nearly all rows. Else values that may turn out to need a
-    second file are among them.
+    Empty where no value is cut, or only one with nearly all rows. Else also values that may turn out to need a second
+    file.
     """
     if plan.route is None or not plan.keys:
         return {}

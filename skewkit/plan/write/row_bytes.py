@@ -14,19 +14,21 @@ from skewkit.plan.write.column_sample import ColumnSample, column_samples
 _FOOTER, _PER_COLUMN = 700, 180
 """Bytes of a file that hold no rows: its footer, and what the footer and the page headers have of each column."""
 _STEPS = 4
+"""Rounds in which rows per file and bytes per row are computed in turn; the fourth hardly changes them."""
 _THINNER = 4
+"""Each sample has one row in so many of the sample before."""
 _BLOCK = 64
-"""Rows of a sample that are neighbours in the frame, as good as all of them."""
+"""Neighbouring rows of a sample that are kept together: they compress as all neighbours do."""
 _FEWEST = 256
-"""Rows that show how well they compress."""
+"""Fewer rows do not show how well they compress."""
 
 
 @dataclass(frozen=True)
 class EncodedSample:
     """A sample of a frame's rows, encoded. `lengths` are its mean bytes per row of the columns of varying length.
 
-    `varying[j]` is the position of the column that `lengths[j]` and the values' own lengths are of. `apart[k]` says how
-    many times the bytes of a column are those of its neighbours where of `4 ** k` neighbours a file has one.
+    `varying[j]` is the position of the column that `lengths[j]` measures. `apart[k]` has, per column, how many times
+    more bytes rows take in a file that holds one row in `4 ** k` than in a file of neighbouring rows.
     """
 
     samples: tuple[tuple[ColumnSample, ...], ...]
@@ -36,15 +38,15 @@ class EncodedSample:
 
     @property
     def overhead(self) -> float:
-        """Bytes that a file takes beside its rows."""
+        """Bytes that a file takes besides its rows."""
         return _FOOTER + _PER_COLUMN * len(self.samples[0])
 
     def bytes_of(self, rows: float, own_lengths: Sequence[float], target: float) -> float:
         """Return the bytes that so many rows take in files of `target` bytes.
 
         `own_lengths` are the mean bytes per row of these rows' columns of varying length. The rows of a file decide
-        what a dictionary costs, and a row's bytes decide how many rows a file has, so both are found in turn. Of n
-        neighbours each of n files has one.
+        what a dictionary costs. The bytes of a row decide how many rows a file has. So both are computed in turn.
+        Neighbouring rows are taken to end in different files.
         """
         in_file, per_row = rows, 0.0
         for _ in range(_STEPS):
@@ -66,7 +68,7 @@ class EncodedSample:
         return sum(c.bytes_in(rows) * factors[at] for at, c in enumerate(sample)) / max(1.0, rows)
 
     def _apart(self, files: float, step: int) -> list[float]:
-        """Return how many times the bytes of each column are those of a sample of one row in `4 ** step`."""
+        """Return the `apart` factors for so many files, relative to a sample of one row in `4 ** step`."""
         last = len(self.apart) - 1
         at = min(float(last), np.log(max(1.0, files)) / np.log(_THINNER))
         low, part = int(at), at - int(at)
@@ -78,9 +80,9 @@ class EncodedSample:
 def sampled_rows(
     table: Any, varying: Sequence[int], lengths: Sequence[float], codec: str, *, of_a_file: bool = False
 ) -> EncodedSample:
-    """Encode an Arrow table of sampled rows, whole and one row in four, sixteen ... of it, for small files.
+    """Return an Arrow table of sampled rows, encoded whole and by one row in four, sixteen ..., for small files.
 
-    Which of the four it is changes from one to the next, as rows may alternate. It is the same for every call.
+    Which row of each four is taken varies, as rows may alternate. It is the same in every call.
     `of_a_file` says that the rows are as far apart as those of a file.
 
     >>> import pyarrow as pa
@@ -105,7 +107,7 @@ def sampled_rows(
 
 
 def _times(column: ColumnSample, neighbours: ColumnSample) -> float:
-    """Return how many times a column takes the bytes of neighbours, for as many bytes before they are compressed."""
+    """Return how many times more bytes a column takes than `neighbours`, per byte before compression."""
     each, other = (c.bytes_in(c.rows) / c.raw if c.raw else 0.0 for c in (column, neighbours))
     return max(1.0, each / other) if other else 1.0
 

@@ -18,6 +18,7 @@ _MOST_HEAVY = 1024
 _LISTED = 1 / 5000
 """Values from this share of the rows on are listed one by one."""
 _CUT_OFF = 80
+"""The query cuts texts of values at so many characters; longer ones cannot be read back."""
 
 
 def value_profile(keys: Sequence[str], types: Sequence[str], values: Sequence[ValueBytes]) -> KeyProfile:

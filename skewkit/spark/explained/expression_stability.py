@@ -48,14 +48,14 @@ _BY_PLACE = (FunctionKind.RANDOM, FunctionKind.POSITION)
 class Context:
     """Where an expression stands: the stability of the columns there, by number, and of the subqueries.
 
-    `positioned` says that rows are at the same place of the same task whenever it runs, `again` that it is asked of
-    such a task, and not of another reading.
+    `positioned`: rows are at the same place of the same task whenever it runs.
+    `rerun`: the question is about such a task that runs again, not about a second reading of the frame.
     """
 
     columns: Mapping[int, Verdict]
     subqueries: Verdict = UNSEEN
     positioned: bool = False
-    again: bool = False
+    rerun: bool = False
     exact_sums: Collection[str] = ()
 
 
@@ -89,7 +89,7 @@ def stability_of(text: str, context: Context, *, long: bool = False) -> Verdict:
 def _excused(kind: FunctionKind, text: str, context: Context, *, long: bool) -> bool:
     """Return whether what holds of a function in general does not hold here."""
     if kind in _BY_PLACE:
-        return context.again and context.positioned
+        return context.rerun and context.positioned
     if kind is FunctionKind.FILE:
         return context.positioned
     if kind is FunctionKind.SUM:

@@ -40,10 +40,11 @@ from skewkit.spark.expressions.keys import quoted
 from skewkit.spark.session.compat import conf_reader, explained, explained_whole, is_connect, tells_case
 
 TIMES_TOO_LOW = 4.0
-"""A guess of rows goes by compressed bytes and may be so many times too small."""
+"""How many times too small a guess of rows by compressed bytes is taken to be, where a low guess would do harm."""
 COMPUTED = 4096.0
 """Bytes that a row may have in texts, arrays and maps that are computed: nobody knows before."""
 _MOST_WIDTHS = 64
+"""Columns whose making is looked up in the plan: a walk of a long plan costs some time per column."""
 _NAMED = re.compile(r"Column<'(?:(\w+)|`([^`]+)`)'>")
 _SEEDED, _UNSEEDED = FunctionKind.RANDOM, FunctionKind.UNSEEDED
 _DRAWN = "holds random values"
@@ -67,7 +68,7 @@ _KNOWN: WeakKeyDictionary[DataFrame, _Sources] = WeakKeyDictionary()
 
 
 def made_of(frame: DataFrame, others: Sequence[DataFrame]) -> None:
-    """Remember the sources of a frame that skewkit made of others as plain Spark does, where those of these are known.
+    """Remember the sources of a frame that skewkit made of others as plain Spark does: theirs, if they are known.
 
     So the next operator of a long pipeline knows them without another EXPLAIN, which takes longer with every step.
     """
@@ -305,12 +306,12 @@ class PlanFacts:
         return self._among(grouped_by(self._logical, self._flow(), self._fold), keys)
 
     def _among(self, names: set[str] | None, keys: Sequence[str]) -> bool:
-        """Return whether all of these columns are keys, whose names have upper and lower case only if the session's."""
+        """Return whether all of these columns are keys, in the session's case of letters."""
         return names is not None and set(map(self._fold, names)) <= set(map(self._fold, keys))
 
     @cached_property
     def _fold(self) -> Callable[[str], str]:
-        """Make of names that are the same in the session the same text."""
+        """Return a function that makes one text of names which are the same in the session."""
         return str if tells_case(self.frame.sparkSession) else str.lower
 
     @property

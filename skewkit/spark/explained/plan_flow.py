@@ -16,10 +16,10 @@ _STABLE = Verdict()
 
 @dataclass(frozen=True)
 class Trust:
-    """What a walk may trust: sources that nobody sees into; and, of a task that runs `again`, its own input."""
+    """What a walk may trust: sources that nobody sees into, and with `rerun` the input of a task that runs again."""
 
     sources: bool = False
-    again: bool = False
+    rerun: bool = False
 
 
 @dataclass(frozen=True)

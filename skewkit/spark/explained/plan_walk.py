@@ -27,6 +27,7 @@ _LIMIT = Verdict(Stability.RANDOM, "holds a limit or a sample, which may differ 
 _POSITION = Verdict(Stability.RANDOM, "holds positions of rows")
 _CARRIED = re.compile(r"(?:max|min)\([^(),]*#(\d+)L?\)")
 _SHORT = 64
+"""A longer text of an expression may be cut by EXPLAIN, so that it says nothing: it counts as computed."""
 
 
 _NOTHING = Trust()
@@ -78,7 +79,7 @@ class _Walk:
             {number: column.verdict for number, column in flow.by_id.items()},
             subqueries,
             positioned=flow.positioned,
-            again=self.trust.again,
+            rerun=self.trust.rerun,
             exact_sums=self.exact_sums,
         )
 
@@ -106,7 +107,7 @@ class _Walk:
 
     @property
     def _trusted(self) -> bool:
-        return self.trust.sources or self.trust.again
+        return self.trust.sources or self.trust.rerun
 
     def _script(self, node: PlanNode, flows: Sequence[Flow]) -> Flow:
         return replace(self._opaque(replace(node, children=()), _SOURCE), rows=_SOURCE)
@@ -190,10 +191,10 @@ class _Walk:
 
     def _sample(self, node: PlanNode, flows: Sequence[Flow]) -> Flow:
         (flow,) = flows
-        return flow if self.trust.again and flow.positioned else self._limit(node, flows)
+        return flow if self.trust.rerun and flow.positioned else self._limit(node, flows)
 
     def _observed(self, node: PlanNode, flows: Sequence[Flow]) -> Flow:
-        return flows[0] if self.trust.again else replace(flows[0], rows=flows[0].rows.worse(_OBSERVED))
+        return flows[0] if self.trust.rerun else replace(flows[0], rows=flows[0].rows.worse(_OBSERVED))
 
     def _generate(self, node: PlanNode, flows: Sequence[Flow]) -> Flow:
         (flow,) = flows
@@ -224,13 +225,13 @@ class _Walk:
         made = columns_made(lists[1]) if len(lists) >= 2 else None
         if made is None:
             return self._opaque(node, UNSEEN)
-        verdict = flow.all if self.trust.again else _PYTHON
+        verdict = flow.all if self.trust.rerun else _PYTHON
         columns = (Output(each.name, frozenset((each.id,)), verdict, "computed") for each in made)
         return replace(flow, columns=(*flow.columns, *columns), positioned=False)
 
     def _python_rows(self, node: PlanNode, flows: Sequence[Flow]) -> Flow:
         """Functions of Python that return rows."""
-        verdict = worst([flow.all for flow in flows]) if self.trust.again else _PYTHON
+        verdict = worst([flow.all for flow in flows]) if self.trust.rerun else _PYTHON
         return replace(self._opaque(replace(node, children=()), verdict), rows=verdict)
 
     def _numbered(self, node: PlanNode, flows: Sequence[Flow]) -> Flow:

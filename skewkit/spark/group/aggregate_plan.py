@@ -138,9 +138,9 @@ class AggregatePlan:
     most_rows: int | None = None
     """How many rows a Python aggregate may be given of a hot key at once; None where there is none."""
     salt: int = 0
-    """Which of the `sets` salts the rows: the one of most values, as far as it is known."""
+    """The index in `sets` of the inputs whose hash salts the rows: those of most values, as far as known."""
     ranges: Mapping[tuple[str, ...], WindowPlan] = field(default_factory=dict)
-    """Where the values of hot keys are cut into ranges for percentiles, by what these read."""
+    """Ranges of the values of hot keys for percentiles, by the inputs that these read."""
 
     @property
     def calls(self) -> list[AggregateCall]:
@@ -175,19 +175,19 @@ class AggregatePlan:
 
     @property
     def sets(self) -> list[tuple[str, ...]]:
-        """What is cut by its values, if nothing else has a state that grows with its group."""
+        """The inputs of calls that are cut by value; empty if another call has a state that grows with its group."""
         paying = [(split, reads) for split, reads in zip(self.splits, self.inputs.names, strict=True) if split.pays]
         return list(dict.fromkeys(reads for _, reads in paying)) if all(s.by_value for s, _ in paying) else []
 
     @property
     def cut_by(self) -> list[Column]:
-        """The inputs by whose hash rows go somewhere."""
+        """The input columns of all calls that are cut by value."""
         names = dict.fromkeys(name for _, reads in self._by_value for name in reads)
         return [self.inputs.columns[_index(name)] for name in names]
 
     @property
     def apart(self) -> int:
-        """How often the rows of the hot keys are read for values that are cut apart from the rest."""
+        """How many more times rows of the hot keys are read, each time cut by other values."""
         pairs = ((split, reads) for split, reads in self._by_value if split.counted or reads != self.salted_by)
         return len({(reads, split.counted, split.each) for split, reads in pairs})
 

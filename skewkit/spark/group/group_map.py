@@ -165,8 +165,8 @@ def _with_index_by_value(df: DataFrame, known: Mapping[str, Sequence[str]], name
 def _known_texts(df: DataFrame, keys: Keys, plan: KeyPlan) -> dict[str, list[str]]:
     """Return the columns of the key that need not be sent to Python, with their texts by heavy index.
 
-    Those are columns of texts, which are dear to send, as they are in the frame. The plan must have all values and no
-    null, beside which two keys may have one hash.
+    They are text keys that are plain columns: texts are dear to send. The plan must know every value, and none may be
+    null, as two keys with nulls may have one hash.
     """
     nulls = any(value is None for heavy in plan.heavy for value in heavy.key)
     if nulls or keys.computed or keys.given or keys.padded:

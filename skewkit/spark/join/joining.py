@@ -115,7 +115,7 @@ def _hinted(left: DataFrame, right: DataFrame, plan: JoinPlan) -> tuple[DataFram
 
 @dataclass(frozen=True)
 class _Rows:
-    """One side's frame and keys, the other side as the user gave it; this one as EXPLAIN shows it, and its keys."""
+    """One side: its frame, keys and plan facts, the `own` names of its keys, and the other side as the user gave it."""
 
     side: Side
     frame: DataFrame
@@ -169,7 +169,7 @@ def _placed(rows: _Rows, keys: JoinKeys, plan: JoinPlan, names: Names) -> DataFr
 
 
 def _with_packed(rows: _Rows, keys: JoinKeys, plan: JoinPlan, names: Names) -> DataFrame:
-    """Return one side with its packed key. Rows of slices with several targets are copied."""
+    """Return one side with its packed key. Rows whose row or column of the matrix has several cells are copied."""
     n, how, side = plan.keys.partitions, plan.rules.how, rows.side
     route, lists = plan.route(side)
     df, anywhere = rows.frame, keys.unmatched(rows.keys)
@@ -196,7 +196,7 @@ def _with_packed(rows: _Rows, keys: JoinKeys, plan: JoinPlan, names: Names) -> D
 
 
 def _is_cut(plan: JoinPlan, side: Side) -> bool:
-    """Whether rows of a heavy key go to several partitions. The right rows of an answered one go nowhere."""
+    """Whether rows of a heavy key go to several partitions. Right rows of a key that the look-up answers go nowhere."""
     heavy = zip(plan.route(side)[0].heavy, plan.matrices, strict=True)
     return any(side == "left" if matrix.answered else len(h.parts) > 1 for h, matrix in heavy)
 

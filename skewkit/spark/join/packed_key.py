@@ -21,7 +21,8 @@ _WHOLE = ("tinyint", "smallint", "int", "bigint")
 def packed_key(plan: JoinPlan, keys: Keys, names: Names, marked: Column | None, apart: Column | None = None) -> Column:
     """Return the packed key of a row with its `hash`, `heavy` and `partition`.
 
-    `marked` rows meet a witness. Rows that are `apart` are grouped by their salt, the column `row`.
+    `marked` rows, whose key the look-up of a semi join found, meet a made-up right row. Rows that are `apart` are
+    grouped by their salt, the column `row`.
     """
     n, partition = plan.keys.partitions, F.col(names("partition"))
     group = group_of(names("hash"), n)

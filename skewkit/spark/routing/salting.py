@@ -16,8 +16,11 @@ from skewkit.spark.expressions.keys import has_fixed_hash, quoted
 from skewkit.spark.session.compat import is_connect, resolves
 
 _FEW = 3
+"""With no more columns than this rows of a key are often alike, so their position joins the salt."""
 _MOST_HASHED = 8
+"""More columns tell hardly more rows apart, and each takes time per row to read and hash."""
 _MOST_ASKED = 24
+"""Columns whose stability is asked, which takes time on a wide frame: three for every one that is hashed."""
 _KINDS = ("timestamp", "timestamp_ntz", "double", "decimal", "long", "string", "integer", "float", "binary")
 _IN_FILE = tuple(f"_metadata.{name}" for name in ("row_index", "file_size", "file_modification_time"))
 
@@ -41,7 +44,7 @@ class Salting:
 
         * Maps and variants have no hash in Spark and are left out; columns whose name is there twice as well.
         * Only values that are stored: what is computed may fail or be dear, and perhaps nobody asks for it. Texts
-          of CSV, JSON and XML files are parsed for whom asks, and may be malformed where nobody does.
+          of CSV, JSON and XML files are parsed when they are asked for, and may be malformed where nobody does.
         * Only values that come out the same when they are computed again; none where the rows may be others then, as
           those of a limit, unless `any_rows`: a shuffle by keys alone has other rows then, too.
         """

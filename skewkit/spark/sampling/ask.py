@@ -45,7 +45,7 @@ from skewkit.spark.session.jobs import described
 from skewkit.spark.window.ordering import OrderBy, as_text, cut_of
 
 _LEAST, _MOST, _MOST_FOR_MANY = 64_000, 200_000, 1_000_000
-"""Rows of a sample: no fewer, no more, and no more where there are thousands of partitions."""
+"""Rows of a sample: at least, at most, and at most where there are thousands of partitions."""
 _PER_PARTITION, _FEWEST_PER_PARTITION = 2_500, 200
 """A key of a fifth of a partition's rows has 500 of them: bounds at 4.5 standard errors are a fifth away. For more than
 80 partitions the bound on all rows makes them wider (a third at 200)."""

@@ -20,6 +20,7 @@ _UNIT = 2.0**-53
 _SPLIT, _OPENING = 128 << 20, 4 << 20
 """Defaults of `spark.sql.files.maxPartitionBytes` and `openCostInBytes`."""
 _LEAST_OF_A_TASK = 64
+"""Rows that every task may send, so that a small task's rows are in a sample of many tasks at all."""
 _SEED = 20151
 
 Floats = npt.NDArray[np.float64]

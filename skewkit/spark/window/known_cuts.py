@@ -16,6 +16,7 @@ _STEP = re.compile(r"^[ :+-]*(?:\*(?:\(\d+\))? )?")
 _SORTED = re.compile(r" (?:ASC|DESC) NULLS")
 _ATTRIBUTE = re.compile(r"([^\s,\[(]+)#\d+L?")
 _MOST = 200
+"""Windows that are remembered: those of a long session's latest pipeline, a few MB."""
 _KNOWN: OrderedDict[int, KnownCuts] = OrderedDict()
 _NUMBERS = count(1)
 
@@ -39,7 +40,7 @@ class KnownCuts:
 def marked(known: KnownCuts) -> str:
     """Remember a window's cuts, and return the beginning of the names of its helper columns.
 
-    Only the latest are remembered. Who finds none, or those of a window that has become another one, asks anew or cuts
+    Only the latest are remembered. A window that finds none, or those of another one, asks anew or is cut
     at other places, which costs time and no row.
     """
     number = next(_NUMBERS)

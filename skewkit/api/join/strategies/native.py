@@ -15,7 +15,7 @@ class Native(JoinStrategy):
     name: ClassVar[str] = "native"
 
     def impossible(self) -> str | None:
-        """Plain Spark always answers."""
+        """Return None: plain Spark always answers."""
         return None
 
     def price(self) -> float:
@@ -27,5 +27,5 @@ class Native(JoinStrategy):
         return self.decision.request.native
 
     def explain(self) -> tuple[str, ...]:
-        """Plain Spark's plan needs no words."""
+        """Return no line: plain Spark's plan needs none."""
         return ()

@@ -22,7 +22,7 @@ class Salt(JoinStrategy):
     name: ClassVar[str] = "salt"
 
     def impossible(self) -> str | None:
-        """Hot keys that cannot be split stay whole, which is no reason against the others."""
+        """Return None: hot keys that cannot be split stay whole, which is no reason against the others."""
         return None
 
     def price(self) -> float:

@@ -1,7 +1,7 @@
 """The partial phase of a group function with a merge, inside Spark's Python workers: sub-groups bounded in size.
 
-Rows of heavy keys come as Arrow batches. No group is held as a whole. Like the functions of `workers`, these are sent
-by value.
+Rows of heavy keys come as Arrow batches. No group is held as a whole. Like the functions of `whole_groups`, these are
+sent by value.
 """
 
 from __future__ import annotations

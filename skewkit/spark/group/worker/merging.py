@@ -1,6 +1,6 @@
 """The merge of a hot key's partial results, inside Spark's Python workers.
 
-Like the functions of `functions`, these are sent by value.
+Like the functions of `whole_groups`, these are sent by value.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """What a group function returned, beside the schema that it was declared with, inside Spark's Python workers.
 
-Like the functions of `functions`, these are sent by value. What is wrong is a `SchemaError` of the task. It names
+Like the functions of `whole_groups`, these are sent by value. What is wrong is a `SchemaError` of the task. It names
 columns and types, and shows no value.
 """
 

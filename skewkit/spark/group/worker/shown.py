@@ -1,6 +1,6 @@
 """What a function sees of a sub-group, in the worker: keys and frames as Spark's own group functions get them.
 
-Like the functions of `workers`, these are sent by value.
+Like the functions of `whole_groups`, these are sent by value.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Aggregate UDFs of pandas on parts of a group, and the merge of their results, inside Spark's Python workers.
 
-Like the functions of `functions`, these are sent by value.
+Like the functions of `whole_groups`, these are sent by value.
 """
 
 from __future__ import annotations
