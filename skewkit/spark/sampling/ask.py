@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -55,7 +56,6 @@ _WHOLE = ("tinyint", "smallint", "int", "bigint")
 _BY_ARROW = (*_WHOLE, "string", "boolean", "date", "float", "double", "binary", "decimal")
 _TABLE = re.compile(r"\bFileScan \w+ (?:spark_catalog\.)?([\w.]+)\[")
 _PATH = re.compile(r"Location: \w+\(1 paths\)\[([^\s\],]+)\]")
-_COMMON = ("place", "uniform", "hash", "kind", "file", "size")
 
 
 @dataclass(frozen=True, eq=False)
@@ -210,15 +210,19 @@ class _Asked:
         """Return the answer from the rows of all questions."""
         question, keys = self.question, self.question.keys
         mine = np.flatnonzero(columns["number"].numbers() == self.number)
-        number = {name: columns[name].numbers()[mine] for name in _COMMON}
-        taken = thinned(number["place"], number["uniform"], self.rate)
-        rows, hashes = taken.rows, number["hash"][taken.rows]
+
+        def numbers(name: str) -> npt.NDArray[Any]:
+            return columns[name].numbers()[mine]
+
+        taken = thinned(numbers("place"), numbers("uniform"), self.rate)
+        rows, hashes = taken.rows, numbers("hash")[taken.rows]
         files = None
         fraction = taken.fraction * self.files.thinned
         if self.files.of:
-            files = FilesTaken(number["file"][rows], self.files.taken, self.files.of)
-            fraction *= self._part(number["file"], number["size"])
-        sample = SampledRows(hashes, number["kind"][rows], fraction, files)
+            file = numbers("file")
+            files = FilesTaken(file[rows], self.files.taken, self.files.of)
+            fraction *= self._part(file, numbers("size"))
+        sample = SampledRows(hashes, numbers("kind")[rows], fraction, files)
         profile = sampled_profile(keys.names, keys.types, sample, partitions, finer=question.finer)
         if "k0_" + str(self.number) in columns:
             profile = self._named(profile, columns, hashes, mine[rows])
@@ -258,7 +262,9 @@ class _Asked:
         """Return the profile with the values of its heavy keys, where what was brought has their hash."""
         keys = self.question.keys
         values = [columns[f"k{i}_{self.number}"] for i in range(len(keys.names))]
-        firsts = dict(zip(*(each.tolist() for each in np.unique(hashes, return_index=True)), strict=True))
+        there = np.flatnonzero(np.isin(hashes, [heavy.hash for heavy in (*profile.heavy, *profile.null_heavy)]))
+        found, at = np.unique(hashes[there], return_index=True)
+        firsts = dict(zip(found.tolist(), there[at].tolist(), strict=True))
 
         def named(heavy: HeavyKey) -> HeavyKey:
             row = rows[[firsts[heavy.hash]]]

@@ -106,7 +106,7 @@ class Thinned:
 def thinned(places: Ints, uniforms: Floats, rate: Rate) -> Thinned:
     """Return the rows that make a sample of one fraction."""
     tasks, numbers = places >> _PLACE, places & ((1 << _PLACE) - 1)
-    order = np.lexsort((numbers, tasks))
+    order = np.argsort(places, kind="stable")  # rows come sorted, as a rule, which makes this fast
     last = order[np.flatnonzero(np.r_[np.diff(tasks[order]) != 0, True])] if order.size else order
     fraction = rate.lowest(numbers[last])
     rows = np.flatnonzero(uniforms < fraction)
