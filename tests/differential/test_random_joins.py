@@ -8,13 +8,13 @@ from pyspark.errors import PySparkException
 from skewkit import SkewkitError, explain, skew_join
 from skewkit.errors import UnsupportedError
 from tests.compare import assert_equal_rows, assert_same_schema, collected
-from tests.differential.joins import random_join
+from tests.differential.joins import HOWS, STRATEGIES, random_join
 from tests.differential.references import assert_same_changes, hidden_keys, references
 from tests.helpers import conf
 from tests.seeds import cases
 
-FEW = 48
-"""Joins of `make test`; each is a random case for either of two strategies."""
+FEW = len(HOWS) * len(STRATEGIES)
+"""Joins of `make test`: every type with every entry; each is a random case for either of two strategies."""
 OTHER = {"salt": "broadcast_head", "broadcast_head": "salt", "auto": "salt", "broadcast_side": "auto", "native": "salt"}
 """The strategy that a join is asked for as well, by the one that is drawn."""
 
