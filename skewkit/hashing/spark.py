@@ -12,7 +12,10 @@ import decimal
 import math
 import struct
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeVar
+
+import numpy as np
+import numpy.typing as npt
 
 from skewkit.errors import KeyTypeError
 
@@ -20,6 +23,8 @@ _MASK = (1 << 64) - 1
 _P1, _P2, _P3 = 0x9E3779B185EBCA87, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9
 _P4, _P5 = 0x85EBCA77C2B2AE63, 0x27D4EB2F165667C5
 SEED = 42
+_Words = TypeVar("_Words", int, npt.NDArray[Any])
+"""A 64-bit word, or an array of unsigned ones, whose arithmetic is modulo 2^64 by itself."""
 
 _INT_TYPES = {"tinyint", "smallint", "int", "interval year", "interval month", "interval year to month"}
 _EPOCH_DAY = dt.date(1970, 1, 1)
@@ -48,6 +53,16 @@ def xxhash64(values: Sequence[Any], types: Sequence[str]) -> int:
     return seed - (1 << 64) if seed >= 1 << 63 else seed
 
 
+def xxhash64_many(first: int, values: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """Return what Spark's `xxhash64(first, value)` returns for an int and each of these bigints, (m,) both.
+
+    >>> xxhash64_many(7, np.array([1, -5])).tolist() == [xxhash64([7, value], ["int", "bigint"]) for value in (1, -5)]
+    True
+    """
+    hashes: npt.NDArray[np.int64] = _hash_long(values.view(np.uint64), _hash_int(first, SEED)).view(np.int64)
+    return hashes
+
+
 def _hash(value: Any, type_: str, seed: int) -> int:
     if value is None:
         return seed
@@ -73,7 +88,7 @@ def _hash(value: Any, type_: str, seed: int) -> int:
     if type_.startswith("decimal("):
         return _hash_decimal(decimal.Decimal(value), type_, seed)
     if type_.startswith("interval day") or type_.startswith(("interval hour", "interval minute", "interval second")):
-        return _hash_long(value // _MICROSECOND, seed)
+        return _hash_long(int(value // _MICROSECOND), seed)
     if type_.startswith("array<"):
         for item in value:
             seed = _hash(item, type_[6:-1], seed)
@@ -125,15 +140,15 @@ def _hash_decimal(value: decimal.Decimal, type_: str, seed: int) -> int:
     return _hash_bytes(unscaled.to_bytes(magnitude.bit_length() // 8 + 1, "big", signed=True), seed)
 
 
-def _rotate(x: int, bits: int) -> int:
+def _rotate(x: _Words, bits: int) -> _Words:
     x &= _MASK
     return ((x << bits) | (x >> (64 - bits))) & _MASK
 
 
-def _finish(h: int) -> int:
-    h ^= h >> 33
+def _finish(h: _Words) -> _Words:
+    h = h ^ (h >> 33)
     h = h * _P2 & _MASK
-    h ^= h >> 29
+    h = h ^ (h >> 29)
     h = h * _P3 & _MASK
     return h ^ (h >> 32)
 
@@ -144,13 +159,12 @@ def _hash_int(value: int, seed: int) -> int:
     return _finish((_rotate(h, 23) * _P2 + _P3) & _MASK)
 
 
-def _hash_long(value: int, seed: int) -> int:
-    h = (seed + _P5 + 8) & _MASK
-    h ^= _round(0, value & _MASK)
+def _hash_long(value: _Words, seed: int) -> _Words:
+    h = _round(0, value & _MASK) ^ ((seed + _P5 + 8) & _MASK)
     return _finish((_rotate(h, 27) * _P1 + _P4) & _MASK)
 
 
-def _round(lane: int, word: int) -> int:
+def _round(lane: int, word: _Words) -> _Words:
     return _rotate(lane + word * _P2, 31) * _P1 & _MASK
 
 

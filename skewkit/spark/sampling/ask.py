@@ -6,7 +6,6 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -40,6 +39,7 @@ from skewkit.spark.sampling.row_sample import (
     rate_for,
     sampled,
     thinned,
+    uniforms_of,
 )
 from skewkit.spark.session.collecting import Collected, collect
 from skewkit.spark.session.jobs import described
@@ -181,18 +181,13 @@ class _Asked:
         kind = F.when(keys.any_null, WITH_NULL).otherwise(PLAIN)
         if question.unmatched is not None:
             kind = F.when(question.unmatched, UNMATCHED).otherwise(kind)
-        size, file = self.files.size, self.files.file
-        columns = {
-            "number": F.lit(self.number),
-            "hash": keys.hash,
-            "kind": kind,
-            "file": F.lit(0).cast("bigint") if file is None else file,
-            "size": F.lit(0).cast("bigint") if size is None else size,
-        }
+        columns = {"number": F.lit(self.number), "hash": keys.hash, "kind": kind}
         own = {f"v{i}": F.coalesce(F.xxhash64(value), F.lit(0)) for i, value in enumerate(question.values)}
         if question.order is not None:
             orders = zip(question.order.columns, question.order.orders, strict=True)
             own |= {f"o{i}": as_text(c, o.type) for i, (c, o) in enumerate(orders) if i < self.cuttable}
+        if self.files.file is not None and self.files.size is not None:
+            own |= {"file": self.files.file, "size": self.files.size}
         if named:
             own |= {f"k{i}": c for i, c in enumerate(self._values())}
         columns |= {f"{name}_{self.number}": column for name, column in own.items()}
@@ -211,24 +206,23 @@ class _Asked:
         question, keys = self.question, self.question.keys
         mine = np.flatnonzero(columns["number"].numbers() == self.number)
 
-        def numbers(name: str) -> npt.NDArray[Any]:
-            return columns[name].numbers()[mine]
-
-        taken = thinned(numbers("place"), numbers("uniform"), self.rate)
-        rows, hashes = taken.rows, numbers("hash")[taken.rows]
+        places = columns["place"].numbers()[mine]
+        taken = thinned(places, uniforms_of(places), self.rate)
+        rows = mine[taken.rows]
+        hashes, kinds = columns["hash"].numbers()[rows], columns["kind"].numbers()[rows]
         files = None
         fraction = taken.fraction * self.files.thinned
         if self.files.of:
-            file = numbers("file")
-            files = FilesTaken(file[rows], self.files.taken, self.files.of)
-            fraction *= self._part(file, numbers("size"))
-        sample = SampledRows(hashes, numbers("kind")[rows], fraction, files)
+            file, size = (columns[f"{name}_{self.number}"].at(mine).numbers() for name in ("file", "size"))
+            files = FilesTaken(file[taken.rows], self.files.taken, self.files.of)
+            fraction *= self._part(file, size)
+        sample = SampledRows(hashes, kinds, fraction, files)
         profile = sampled_profile(keys.names, keys.types, sample, partitions, finer=question.finer)
         if "k0_" + str(self.number) in columns:
-            profile = self._named(profile, columns, hashes, mine[rows])
+            profile = self._named(profile, columns, hashes, rows)
         hot = np.isin(hashes, [heavy.hash for heavy in profile.heavy])
         distinct = [
-            distinct_values(columns[f"v{i}_{self.number}"].numbers()[mine[rows]], profile.rows)
+            distinct_values(columns[f"v{i}_{self.number}"].at(rows).numbers(), profile.rows)
             for i in range(len(question.values))
         ]
         most = int(np.argmax(distinct)) if distinct else 0
@@ -237,7 +231,7 @@ class _Asked:
             largest_shares(hashes[hot], taken.tasks[hot]),
             distinct[most] / profile.rows if distinct and profile.rows else None,
             most,
-            self._order_values(columns, hashes, mine[rows]),
+            self._order_values(columns, hashes, rows),
             self._widest(taken),
             max(1.0, taken.task_rows.size / self.files.part),
             self._notes(),

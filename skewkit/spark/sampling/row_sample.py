@@ -10,6 +10,7 @@ import numpy.typing as npt
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from skewkit.hashing.spark import xxhash64_many
 from skewkit.spark.explained.plan_facts import PlanFacts
 from skewkit.spark.sampling.file_sample import FileSample
 from skewkit.spark.session.compat import conf_reader, default_partitions, is_connect, tasks_at_a_time
@@ -82,7 +83,7 @@ def _tasks(facts: PlanFacts, files: FileSample) -> float:
 
 
 def sampled(frame: DataFrame, columns: Mapping[str, Column], rate: Rate) -> DataFrame:
-    """Return `place` (task and number of a row), the named columns and `uniform`, of the rows that the rate leaves.
+    """Return `place` (task and number of a row) and the named columns, of the rows that the rate leaves.
 
     A row's uniform number follows from its place, so a task that runs again takes the same rows.
     """
@@ -90,7 +91,17 @@ def sampled(frame: DataFrame, columns: Mapping[str, Column], rate: Rate) -> Data
     numbered = frame.select(F.monotonically_increasing_id().alias("place"), *named)
     place = F.col("place").bitwiseAND(F.lit((1 << _PLACE) - 1))
     uniform = F.shiftrightunsigned(F.xxhash64(F.lit(_SEED), "place"), 11) * F.lit(_UNIT)
-    return numbered.where(rate.wanted(place, uniform)).select("*", uniform.alias("uniform"))
+    return numbered.where(rate.wanted(place, uniform))
+
+
+def uniforms_of(places: Ints) -> Floats:
+    """Return the uniform numbers in [0, 1) by which `sampled` took the rows of these places.
+
+    >>> uniforms_of(np.array([0, 1])).round(3).tolist()
+    [0.444, 0.631]
+    """
+    bits = xxhash64_many(_SEED, places).view(np.uint64) >> np.uint64(11)
+    return bits.astype(np.float64) * _UNIT
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 import math
 
+import numpy as np
 import pytest
 from pyspark.sql import functions as F
 
@@ -10,6 +11,7 @@ from skewkit.options import Settings
 from skewkit.spark.explained.plan_facts import PlanFacts
 from skewkit.spark.expressions.keys import find_keys
 from skewkit.spark.sampling.ask import Question, ask
+from skewkit.spark.sampling.row_sample import Rate, sampled, uniforms_of
 from skewkit.spark.session.jobs import counted
 from skewkit.spark.window.ordering import find_order
 
@@ -59,6 +61,15 @@ def test_bounds_hold_of_any_sample(spark, where, partitions):
         assert sum(profile.tail) + sum(h.estimate for h in profile.heavy) == pytest.approx(profile.rows, abs=9)
         assert profile.rows * profile.fraction >= min(total, 400) * 0.8
         assert profile.sampled == (where != "v % 40 = 0")
+
+
+@pytest.mark.connect
+def test_the_driver_knows_by_which_numbers_spark_took_the_rows(spark):
+    rate = Rate(0.3, 64.0, 300.0)
+    rows = sampled(spark.range(0, 9_000, 1, 3), {"v": F.col("id")}, rate).toPandas()
+    places = np.concatenate([(task << 33) + np.arange(3_000) for task in range(3)])
+    wanted = rate.wanted(places & ((1 << 33) - 1), uniforms_of(places))
+    assert sorted(rows["place"]) == places[wanted].tolist()
 
 
 @pytest.mark.connect

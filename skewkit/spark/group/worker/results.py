@@ -247,7 +247,7 @@ def _series(parts: Sequence[Series], type_: DataType, declared: Declared, zone: 
 
     kind = type_.typeName()
     dtype = _dtype(kind, zone)
-    if dtype is None and kind not in ("string", "date", "decimal"):
+    if dtype is None and kind not in ("string", "binary", "date", "decimal"):
         objects = [part.astype(object) if hasattr(part.dtype, "pyarrow_dtype") else part for part in parts]
         return pd.concat(objects, ignore_index=True)
     chunks: list[Any] = []
