@@ -25,7 +25,7 @@ from skewkit.spark.session.compat import conf_reader, is_off
 from skewkit.spark.session.slots import terms_of
 
 _SURELY = 10
-"""A side is surely the larger one where its guess is so many times the other's: each is right within a few times."""
+"""A guess of rows is right within a factor of ten or so (`guess_rows`), so less does not say which side is larger."""
 _BOTH = 0.01
 """The share of a key on both sides whose pairs are expected at the most, before any key was read."""
 _ADAPTIVE = ("spark.sql.adaptive.enabled", "spark.sql.adaptive.skewJoin.enabled")

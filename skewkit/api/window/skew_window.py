@@ -30,7 +30,7 @@ from skewkit.spark.window.window_calls import Expression
 
 ColumnsLike = str | Column | Sequence[str | Column]
 _MOST_PARTITIONS = 1 << 14
-"""A window is cut at as many places at the most; the cuts are texts of the query."""
+"""Most partitions to plan for."""
 
 
 def skew_window(

@@ -14,7 +14,7 @@ from skewkit.plan.write.column_sample import ColumnSample, column_samples
 _FOOTER, _PER_COLUMN = 700, 180
 """Bytes of a file that hold no rows: its footer, and what the footer and the page headers have of each column."""
 _STEPS = 4
-"""Rounds in which rows per file and bytes per row are computed in turn; the fourth hardly changes them."""
+"""Rounds in which rows per file and bytes per row are computed in turn."""
 _THINNER = 4
 """Each sample has one row in so many of the sample before."""
 _BLOCK = 64

@@ -44,7 +44,7 @@ TIMES_TOO_LOW = 4.0
 COMPUTED = 4096.0
 """Bytes that a row may have in texts, arrays and maps that are computed: nobody knows before."""
 _MOST_WIDTHS = 64
-"""Columns whose making is looked up in the plan: a walk of a long plan costs some time per column."""
+"""Columns of varying width that are looked up in the plan, the first ones."""
 _NAMED = re.compile(r"Column<'(?:(\w+)|`([^`]+)`)'>")
 _SEEDED, _UNSEEDED = FunctionKind.RANDOM, FunctionKind.UNSEEDED
 _DRAWN = "holds random values"

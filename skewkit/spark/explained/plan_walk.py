@@ -27,7 +27,7 @@ _LIMIT = Verdict(Stability.RANDOM, "holds a limit or a sample, which may differ 
 _POSITION = Verdict(Stability.RANDOM, "holds positions of rows")
 _CARRIED = re.compile(r"(?:max|min)\([^(),]*#(\d+)L?\)")
 _SHORT = 64
-"""A longer text of an expression may be cut by EXPLAIN, so that it says nothing: it counts as computed."""
+"""Longer texts without columns or calls count as computed, not as constant."""
 
 
 _NOTHING = Trust()

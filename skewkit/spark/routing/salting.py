@@ -18,7 +18,7 @@ from skewkit.spark.session.compat import is_connect, resolves
 _FEW = 3
 """With no more columns than this rows of a key are often alike, so their position joins the salt."""
 _MOST_HASHED = 8
-"""More columns tell hardly more rows apart, and each takes time per row to read and hash."""
+"""Each column takes time per row to read and to hash."""
 _MOST_ASKED = 24
 """Columns whose stability is asked, which takes time on a wide frame: three for every one that is hashed."""
 _KINDS = ("timestamp", "timestamp_ntz", "double", "decimal", "long", "string", "integer", "float", "binary")

@@ -60,14 +60,18 @@ class Rate:
 
 
 def rate_for(facts: PlanFacts, wanted: float, files: FileSample) -> Rate:
-    """Return the rate that leaves about `wanted` rows of what is read of a frame."""
+    """Return the rate that leaves about `wanted` rows of what is read of a frame.
+
+    Where a guess says that so few are read, all are sent: of each task twice its part, so that one of two may have all.
+    Whatever the guess, a task of `rows` rows sends no more than `most * (1 + ln(rows / most))`.
+    """
     each = max(_LEAST_OF_A_TASK, wanted / _tasks(facts, files))
     rows = facts.source_rows
     if rows is None:
         return Rate(1.0, each / 4, each)
     left = rows * files.part * files.thinned
     if left <= 2 * wanted:
-        return Rate(1.0, each / 4, 2 * wanted if facts.simple else 2 * each)
+        return Rate(1.0, each / 4, 2 * each)
     return Rate(wanted / left, each / 4, each)
 
 

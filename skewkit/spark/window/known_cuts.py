@@ -16,7 +16,7 @@ _STEP = re.compile(r"^[ :+-]*(?:\*(?:\(\d+\))? )?")
 _SORTED = re.compile(r" (?:ASC|DESC) NULLS")
 _ATTRIBUTE = re.compile(r"([^\s,\[(]+)#\d+L?")
 _MOST = 200
-"""Windows that are remembered: those of a long session's latest pipeline, a few MB."""
+"""Windows that are remembered, the latest ones, so that a long session does not keep all."""
 _KNOWN: OrderedDict[int, KnownCuts] = OrderedDict()
 _NUMBERS = count(1)
 
