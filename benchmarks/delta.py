@@ -7,6 +7,7 @@ import statistics
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Sequence
+from operator import itemgetter
 from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
@@ -82,6 +83,11 @@ def widest(tasks: list[Task]) -> list[int]:
     return max(([task.fetched for task in stage] for stage in wrote), key=sum, default=[0])
 
 
+def median(took: list[tuple]) -> tuple:
+    """Return the run of median wall time, their first figure."""
+    return sorted(took, key=itemgetter(0))[len(took) // 2]
+
+
 def timed(job: Callable[..., object], *arguments: object) -> tuple[float, int, int]:
     """Run a job; return its seconds, and when it began and ended (epoch ms)."""
     start, began = time.perf_counter(), int(time.time() * 1000)
@@ -119,7 +125,7 @@ WAYS: dict[str, Callable[[DataFrame, Path], object]] = {
 
 
 def writes(spark: SparkSession, folder: Path, rows: int, runs: int) -> list[tuple]:
-    """Write the same rows in every way, from 1, 2 and 32 mappers; the last run's figures count."""
+    """Write the same rows in every way, from 1, 2 and 32 mappers; of each the run of median wall time counts."""
     lines = []
     spark.conf.set("spark.sql.files.minPartitionNum", max(MAPPERS))  # a file each, where there are so many
     spark.conf.set("spark.databricks.delta.optimizeWrite.binSize", f"{TARGET >> 20}mb")
@@ -131,14 +137,14 @@ def writes(spark: SparkSession, folder: Path, rows: int, runs: int) -> list[tupl
         stored = spark.read.parquet(str(source))
         frame = stored if mappers > 2 else stored.coalesce(mappers)
         for way, job in WAYS.items():
-            for run in range(runs):
+            took = []
+            for _ in range(runs):
                 shutil.rmtree(path, ignore_errors=True)
-                took = timed(job, frame, path)
-                if run == runs - 1:
-                    lines.append((way, mappers, *took, sizes(path)))
+                took.append((*timed(job, frame, path), sizes(path)))
+            lines.append((way, mappers, *median(took)))
         profile, old = skew_profile(frame, "day"), [file for each in files(path).values() for file, _ in each]
-        took = timed(with_profile, frame, path, profile)
-        lines.append(("skewkit, with a profile", mappers, *took, sizes(path, old)))
+        once = timed(with_profile, frame, path, profile)
+        lines.append(("skewkit, with a profile", mappers, *once, sizes(path, old)))
     spark.conf.unset("spark.databricks.delta.optimizeWrite.binSize")
     spark.conf.unset("spark.sql.files.minPartitionNum")
     return lines
@@ -150,7 +156,7 @@ def with_profile(frame: DataFrame, path: Path, profile: KeyProfile) -> None:
 
 
 def merges(spark: SparkSession, folder: Path, rows: int, runs: int) -> list[tuple]:
-    """Merge in Delta's way and in ours; of each the last run counts.
+    """Merge in Delta's way and in ours; of each the run of median wall time counts.
 
     Small partitions are not put together, as those of a large table would not be.
     """
@@ -164,13 +170,14 @@ def merges(spark: SparkSession, folder: Path, rows: int, runs: int) -> list[tupl
     for case, into, source in (("30 % null keys", target, nulls), ("a target key with 60 %", hot_target, few)):
         for way in ("plain", "skewkit"):
             path = folder / "merged"
-            for run in range(runs):
+            took = []
+            for _ in range(runs):
                 shutil.rmtree(path, ignore_errors=True)
                 into.write.format("delta").save(str(path))
                 old = [file for each in files(path).values() for file, _ in each]
-                took = timed(merge, spark, path, source, way)
-                if run == runs - 1:
-                    lines.append((case, way, *took, sum(map(sum, sizes(path, old).values())) / 2**20))
+                written = timed(merge, spark, path, source, way)
+                took.append((*written, sum(map(sum, sizes(path, old).values())) / 2**20))
+            lines.append((case, way, *median(took)))
     return lines
 
 
