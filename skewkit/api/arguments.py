@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import replace
+from math import inf
 from typing import Any
 from weakref import WeakSet
 
@@ -115,7 +119,21 @@ def settings_of(df: DataFrame) -> Settings:
         _ASKED.add(df.sparkSession)
         for warning in unknown_settings(confs_named(df.sparkSession, PREFIX)):
             warnings.warn(warning, UserWarning, stacklevel=4)
-    return read_settings(conf_reader(df.sparkSession))
+    settings = read_settings(conf_reader(df.sparkSession))
+    return replace(settings, margin=-inf) if _INSISTED.get() else settings
+
+
+@contextmanager
+def insisted() -> Iterator[None]:
+    """Let `auto` treat the hot keys that its query finds, whatever that costs: somebody said that there are some."""
+    token = _INSISTED.set(True)
+    try:
+        yield
+    finally:
+        _INSISTED.reset(token)
+
+
+_INSISTED: ContextVar[bool] = ContextVar("insisted", default=False)
 
 
 _ASKED: WeakSet[SparkSession] = WeakSet()

@@ -3,47 +3,39 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from typing import Any
 
 from pyspark.sql import DataFrame
 
-from skewkit.api.arguments import first_line
+from skewkit.api.arguments import first_line, insisted
 from skewkit.api.explain import explain
-from skewkit.api.profile import skew_profile
 from skewkit.errors import ArgumentError, ArgumentTypeError, ColumnNotFoundError
 from skewkit.hints.scope import Scope
 from skewkit.hints.text.hint_grammar import Hint
 from skewkit.hints.text.tokens import NotCut
 from skewkit.spark.expressions.hint_values import fitted
-from skewkit.spark.session.compat import default_partitions
 from skewkit.spark.session.remembered import choice_of
 
-_HOT = 1.5
-"""Rows of a key, in mean partitions, from which on a hint that names a column without values has it treated."""
-
-_PROFILED = "\n  note       the hint has no values: its hot keys are those of a profile"
+_UNNAMED = "\n  note       the hint has no values: the hot keys that a query finds are treated, whatever that costs"
 _UNUSED = "\n  note       values are not used, as they are not of the whole key"
 
 
 @dataclass(frozen=True)
 class Ask:
-    """A hint for a key: the key's columns, which of them are hot where it names them, and whether to profile it."""
+    """A hint for a key: the key's columns, the hot keys that it names, and whether it says that there are hot keys."""
 
     hint: Hint
     keys: tuple[str, ...]
     heavy: tuple[tuple[Any, ...], ...] = ()
-    profiled: bool = False
+    unnamed: bool = False
     note: str = ""
 
-    def hot(self, frame: DataFrame) -> list[Any] | None:
-        """Return the keys to treat: those named, else those of a profile, one job, where the hint asks for one."""
-        if self.heavy or not self.profiled:
-            return list(self.heavy) or None
-        profile = skew_profile(frame, *self.keys)
-        least = _HOT * profile.rows / default_partitions(frame.sparkSession)
-        return [heavy.key for heavy in profile.heavy if heavy.estimate >= least] or None
+    @property
+    def hot(self) -> list[Any] | None:
+        """The keys that are named, None where an operator has to find them."""
+        return list(self.heavy) or None
 
 
 @dataclass(frozen=True)
@@ -58,14 +50,15 @@ class FollowedHint:
 
 
 @contextmanager
-def refusals_left_to_spark() -> Iterator[None]:
-    """Leave a SELECT to plain Spark where an operator refuses its arguments: the hint itself was checked before.
+def followed(ask: Ask) -> Iterator[None]:
+    """Run an operator as a hint asks. What it refuses is left to plain Spark: the hint itself was checked before.
 
     Raises:
         NotCut: an operator refuses its arguments.
     """
     try:
-        yield
+        with insisted() if ask.unnamed else nullcontext():
+            yield
     except (ArgumentError, ArgumentTypeError, ColumnNotFoundError) as error:
         raise NotCut(first_line(error)) from error
 
@@ -96,8 +89,8 @@ def ask_of(
         return None
     whole = bool(columns) and len(columns) == len(keys)
     if not whole or hint.values is None:
-        note = _PROFILED if whole else "" if hint.values is None else _UNUSED
-        return Ask(hint, tuple(keys), profiled=whole, note=note)
+        note = _UNNAMED if whole else "" if hint.values is None else _UNUSED
+        return Ask(hint, tuple(keys), unnamed=whole, note=note)
     order = [columns.index(name) for name in lower if name is not None]
     types = [scope.frame.schema[key].dataType for key in keys]
     values = (tuple(fitted(v[i], type_, hint) for i, type_ in zip(order, types, strict=True)) for v in hint.values)
@@ -106,9 +99,9 @@ def ask_of(
 
 
 def strongest(asked: Sequence[Ask]) -> Ask:
-    """Return what several hints ask of one key: the values of all together, else a profile, else `auto`."""
+    """Return what several hints ask of one key: the values of all together, else that some are hot, else `auto`."""
     first = next((ask for ask in asked if ask.heavy), None)
     if first is None:
-        return next((ask for ask in asked if ask.profiled), asked[0])
+        return next((ask for ask in asked if ask.unnamed), asked[0])
     heavy = [key for ask in asked if ask.keys == first.keys for key in ask.heavy]
     return replace(first, heavy=tuple(dict.fromkeys(heavy)))

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pyspark.sql import functions as F
 
 from skewkit.api.group.skew_groupby import skew_groupby
-from skewkit.hints.asked import FollowedHint, ask_of, done, refusals_left_to_spark, strongest
+from skewkit.hints.asked import FollowedHint, ask_of, done, followed, strongest
 from skewkit.hints.hinted_condition import plain
 from skewkit.hints.hinted_join import Joins
 from skewkit.hints.scope import Scope
@@ -72,8 +72,8 @@ def group(block: QueryBlock, scope: Scope, joins: Joins) -> tuple[list[Edit], Fo
         edits.append((item.start, item.end, item.reading.finish(names)))
     scope = scope.with_texts(columns, joins.context)
     ask = strongest(found)
-    with refusals_left_to_spark():
-        grouped = skew_groupby(scope.frame, *keys, heavy=ask.hot(scope.frame)).agg(*aggregates)
+    with followed(ask):
+        grouped = skew_groupby(scope.frame, *keys, heavy=ask.hot).agg(*aggregates)
     became = done(found, "groupby", grouped, scope)
     if became.strategy == "native":
         return [], became

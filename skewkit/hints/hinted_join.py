@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from skewkit.api.join.skew_join import skew_join
-from skewkit.hints.asked import Ask, FollowedHint, ask_of, done, refusals_left_to_spark, strongest
+from skewkit.hints.asked import Ask, FollowedHint, ask_of, done, followed, strongest
 from skewkit.hints.hinted_condition import Condition, joined_scope, pairs_of_where, parts_of, read_condition, using
 from skewkit.hints.scope import Scope, WithClauses
 from skewkit.hints.text.from_clause import Chain, FromClause, Join
@@ -175,10 +175,9 @@ class Joins:
             frames = {"left": asks.left.readable(mentions), "right": asks.right.readable(mentions)}
             parts += [F.expr(part) for part in rest]
         ask = strongest([each for _, each in asked])
-        side = next(side for side, each in asked if each.keys == ask.keys)
         on = reduce(lambda a, b: a & b, parts)
-        with refusals_left_to_spark():
-            joined = skew_join(frames["left"], frames["right"], on, kind, heavy=ask.hot(frames[side]))
+        with followed(ask):
+            joined = skew_join(frames["left"], frames["right"], on, kind, heavy=ask.hot)
         return joined, done([each for _, each in asked], "join", joined, asks.left)
 
 

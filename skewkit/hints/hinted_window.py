@@ -9,8 +9,7 @@ from pyspark.sql import Column, Window
 from pyspark.sql import functions as F
 
 from skewkit.api.window.skew_window import skew_window
-from skewkit.errors import UnsupportedError
-from skewkit.hints.asked import Ask, FollowedHint, ask_of, done, refusals_left_to_spark, strongest
+from skewkit.hints.asked import Ask, FollowedHint, ask_of, done, followed, strongest
 from skewkit.hints.hinted_condition import plain
 from skewkit.hints.hinted_join import Joins
 from skewkit.hints.scope import Scope
@@ -87,13 +86,8 @@ def _windowed(
     order = [_sorted(item, column) for item in next(iter(calls.values())).order]
     functions = {name: _function(call, list(ask.keys), order, column) for name, call in calls.items()}
     before = scope.with_texts(texts, joins.context)
-    strategy = "split" if ask.hot(before.frame) else "auto"
-    try:
-        window = skew_window(before.frame, list(ask.keys), order or None, strategy=strategy)
-    except UnsupportedError:
-        window = skew_window(before.frame, list(ask.keys), order or None)
-    with refusals_left_to_spark():
-        frame = window.select(**functions)
+    with followed(ask):
+        frame = skew_window(before.frame, list(ask.keys), order or None).select(**functions)
     told = done(asked, "window", frame, scope)
     return scope.shown_of(frame, *functions), told
 

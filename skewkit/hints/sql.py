@@ -35,8 +35,8 @@ def sql(spark: SparkSession, query: str, args: Any = None, **frames: Any) -> Dat
     * A hint stands behind a SELECT, anywhere in the query: `SELECT /*+ SKEW('orders', 'cust', (1, 2)) */ ...`.
       The relation is a table, an alias or a sub-query's alias in that SELECT's FROM. Then come key columns, then keys
       that are hot. `SKEW_JOIN`, and `SKEW(t(c)(1, 2))` without quotes, are understood here, too.
-    * Named keys are treated as hot, as `heavy=` of `skew_join` says. With a column alone its keys are profiled, and
-      treated if one is hot. With the relation alone all is left to `auto`.
+    * Named keys are treated as hot, as `heavy=` of `skew_join` says. With a column alone one query finds the
+      hot keys, and they are treated whatever that costs. With the relation alone all is left to `auto`.
     * Only the hinted joins are cut out of the query and spliced in again as one frame. All else is the user's text.
     * The schema must be that of the query without hints. Where it is not, or a part of SQL is not known here, plain
       Spark answers, and `explain` says why.

@@ -7,6 +7,7 @@ import skewkit
 from skewkit.errors import ArgumentError, ColumnNotFoundError
 from skewkit.hints import sql as sql_module
 from skewkit.plan import costs
+from skewkit.spark.session.jobs import counted
 from skewkit.testing import assert_same_rows
 from tests.helpers import conf, physical_plan
 
@@ -82,14 +83,30 @@ def test_arguments_and_frames(tables):
         assert_same_rows(found, tables.sql(expected, args, f=frame, text=text))
 
 
-def test_a_column_without_values_is_looked_at(tables):
-    found = skewkit.sql(tables, f"SELECT /*+ SKEW('a', 'k') */ v, w {JOIN}")
+@pytest.mark.parametrize(
+    "query",
+    [
+        f"SELECT {{}} v, w {JOIN}",
+        "SELECT {} k, sort_array(collect_set(v)) AS c FROM a GROUP BY k",
+        "SELECT {} k, v, sum(v) OVER (PARTITION BY k ORDER BY v) AS s FROM a",
+    ],
+)
+def test_hot_keys_of_a_column_without_values_are_found_by_one_query(tables, query):
+    """And treated whatever that costs, as in tables so small as these."""
+    with conf(tables, "spark.sql.autoBroadcastJoinThreshold", "-1"), counted() as used:
+        found = skewkit.sql(tables, query.format("/*+ SKEW('a', 'k') */"))
+        plain = skewkit.sql(tables, query.format("/*+ SKEW('a') */"))
+    assert used.jobs == 1, "of a relation alone all is left to `auto`, which asks nothing of so small a table"
     text = skewkit.explain(found)
-    assert "these keys were given as hot" in text
-    assert "the hint has no values: its hot keys are those of a profile" in text
-    assert " 0: " in text or "heavy      0" in text
-    cold = skewkit.explain(skewkit.sql(tables, "SELECT /*+ SKEW('b', 'k') */ b.w FROM b JOIN c ON b.k = c.k"))
-    assert "strategy   native" in cold
+    assert "strategy   native: " not in text
+    assert "the hint has no values: the hot keys that a query finds are treated, whatever that costs" in text
+    assert "strategy   native: " in skewkit.explain(plain)
+    assert_same_rows(found, tables.sql(query.format("")))
+
+
+def test_of_a_column_without_hot_keys_nothing_is_treated(tables):
+    query = "SELECT /*+ SKEW('b', 'k') */ b.w FROM b JOIN c ON b.k = c.k"
+    assert "strategy   native: " in skewkit.explain(skewkit.sql(tables, query))
 
 
 def test_named_keys_are_treated_by_the_cheapest_strategy(tables, monkeypatch):
