@@ -57,7 +57,7 @@ def followed(ask: Ask) -> Iterator[None]:
         NotCut: an operator refuses its arguments.
     """
     try:
-        with insisted() if ask.unnamed else nullcontext():
+        with insisted() if ask.heavy or ask.unnamed else nullcontext():
             yield
     except (ArgumentError, ArgumentTypeError, ColumnNotFoundError) as error:
         raise NotCut(first_line(error)) from error
