@@ -42,7 +42,7 @@ def write(
     * Smaller values are one file each, packed into tasks by LPT (Graham 1969). A task has one writer open at a time.
     * Without partition columns the files are even, and as many as are needed.
     * One query over the frame counts rows per partition value and samples rows to see their bytes in Parquet.
-    * A second one takes rows of the values that are cut, unless one value has half of all rows. Only the first tells
+    * A second one takes rows of the values that are cut, unless that is one with half of all rows. Only the first tells
       which values those are, and a sample of all rows has too few of each to show how its files compress.
     * With a profile there is no query. Bytes per row are then those of the table's last write.
     * Delta's optimized write is off for this write, so the rows are shuffled once.

@@ -16,7 +16,7 @@ from skewkit.plan.choice import Choice
 from skewkit.plan.placement.load import group_load
 from skewkit.plan.profile.key_profile import KeyProfile
 from skewkit.plan.write.file_plan import FilePlan, ValueBytes, plan_files
-from skewkit.plan.write.own_sample import own_bytes, rows_of_files, values_to_sample
+from skewkit.plan.write.own_sample import majority_bytes, own_bytes, rows_of_files, values_to_sample
 from skewkit.plan.write.row_bytes import sampled_rows, value_bytes
 from skewkit.plan.write.value_profile import value_profile
 from skewkit.spark.explained.plan_facts import PlanFacts
@@ -51,8 +51,8 @@ def repartition_by_file_size(
     * Smaller ones are one file each, packed into tasks by LPT (`skewkit.partitioners.rules.lpt`).
     * Sizes are those of Parquet files, found by encoding a sample. Files are within a factor of 2 of the target.
     * One query counts rows and lengths per partition value. There is none with a profile.
-    * A second one samples the values that are cut, unless one has half of all rows. Only the first tells which values
-      those are, and a sample of all rows has too few of each to show how its files compress.
+    * A second one samples the values that are cut, unless that is one with half of all rows. Only the first tells which
+      values those are, and a sample of all rows has too few of each to show how its files compress.
 
     Args:
         df: the frame, classic or Connect.
@@ -136,10 +136,13 @@ def file_plan(
     if not sizes.rows.size:
         return plan_files(names, (), target, notes=notes)
     has_sample = sizes.sample.num_columns and sizes.sample.num_rows
+    shape = sizes.rows, sizes.lengths, sizes.varying
     rest = sizes.rows * float(sum(map(row_bytes, sizes.unsampled)))
     if has_sample:
         sample = sampled_rows(sizes.sample, sizes.varying, sizes.sample_lengths, codec)
-        found = value_bytes(sample, sizes.rows, sizes.lengths, target) + rest
+        alike = value_bytes(sample, sizes.rows, sizes.lengths, target)
+        largest = sizes.sample_hashes == sizes.hashes[0]
+        found = majority_bytes(alike, largest, sizes.sample, *shape, target, codec) + rest
         sized = f"from {sizes.sample.num_rows:,} sampled rows, encoded with {codec}"
     else:
         found, sized = sizes.rows * row_bytes(df.schema), "by the types of the columns"
@@ -153,7 +156,7 @@ def file_plan(
     own = values_to_sample(plan, values) if has_sample else {}
     if keys is not None and plan.route is not None and own:
         value_of, table = file_rows(df, keys, plan.route, tuple(own), rows_of_files(plan, values, own))
-        known = own_bytes(found - rest, own, value_of, table, sizes.rows, sizes.lengths, sizes.varying, target, codec)
+        known = own_bytes(found - rest, own, value_of, table, *shape, target, codec)
         own_sized = f"{sized}, and {table.num_rows:,} of the files of {len(own):,} values"
         values, plan = planned(known + rest, own_sized)
     return plan if keys is None else replace(plan, profile=value_profile(keys.names, keys.types, values))

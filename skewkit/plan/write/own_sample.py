@@ -19,15 +19,15 @@ _FEWEST = 64
 """With fewer sampled rows a value keeps its bytes by the sample of all rows."""
 _MOST_VALUES = 256
 """Values, the largest ones, that are sampled on their own; each takes some hundredths of a second to encode."""
-_NEARLY_ALL = 0.5
-"""A value with this share of all rows or more needs no sample of its own."""
+_MAJORITY = 0.5
+"""A value with this share of all rows or more has about as much of their sample: it needs no query of its own."""
 
 
 def values_to_sample(plan: FilePlan, values: Sequence[ValueBytes]) -> dict[int, tuple[int, ...]]:
     """Return the values whose own rows are worth a query: index in `plan.route.heavy` to positions in `values`.
 
-    Empty where no value is cut, or only one with nearly all rows. Else also values that may turn out to need a second
-    file.
+    Empty where no value is cut, or only one with half of all rows (`majority_bytes`). Else also values that may turn
+    out to need a second file.
     """
     if plan.route is None or not plan.keys:
         return {}
@@ -35,7 +35,7 @@ def values_to_sample(plan: FilePlan, values: Sequence[ValueBytes]) -> dict[int, 
     for position, value in enumerate(values):
         by_hash.setdefault(value.hash, []).append(position)
     if not any(
-        len(h.parts) > 1 and sum(values[i].rows for i in by_hash[h.hash]) < _NEARLY_ALL * plan.rows
+        len(h.parts) > 1 and sum(values[i].rows for i in by_hash[h.hash]) < _MAJORITY * plan.rows
         for h in plan.route.heavy
     ):
         return {}
@@ -50,6 +50,29 @@ def rows_of_files(plan: FilePlan, values: Sequence[ValueBytes], sampled: dict[in
         return 0.0
     heavy = plan.route.heavy
     return sum(sum(values[at].rows for at in found) / len(heavy[i].parts) for i, found in sampled.items())
+
+
+def majority_bytes(
+    found: npt.NDArray[np.float64],
+    sampled: npt.NDArray[np.bool_],
+    table: Any,
+    rows: npt.NDArray[Any],
+    lengths: npt.NDArray[np.float64],
+    varying: Sequence[int],
+    target: float,
+    codec: str,
+) -> npt.NDArray[np.float64]:
+    """Return the bytes (values,) of every partition value, that of the largest by its own rows in the sample of all.
+
+    Unchanged where all of the sample is its own, or less than half. `sampled` says of each row of the table whether it
+    is; the others are as in `own_bytes`.
+    """
+    if sampled.all() or np.count_nonzero(sampled) < max(_FEWEST, _MAJORITY * sampled.size):
+        return found
+    own = table.take(np.flatnonzero(sampled))
+    encoded = sampled_rows(own, varying, mean_lengths(own, varying), codec)
+    means = (lengths[0] / max(1, rows[0])).tolist()
+    return np.concatenate([[encoded.bytes_of(float(rows[0]), means, target)], found[1:]])
 
 
 def own_bytes(
