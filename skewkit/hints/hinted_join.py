@@ -25,7 +25,7 @@ _SQL_KINDS = {"left": "LEFT", "right": "RIGHT", "full": "FULL", "semi": "LEFT SE
 
 @dataclass
 class Joined:
-    """A FROM as far as it was joined: the scope, behind which token it ends, and what became of the hints."""
+    """A FROM as far as it was joined: the scope, after which token it ends, and what became of the hints."""
 
     scope: Scope
     end: int
@@ -83,7 +83,7 @@ class Joins:
         return whole
 
     def chain(self, chain: Chain, at: int) -> list[Joined]:
-        """Return the chain joined so far, behind its first relation and behind each join."""
+        """Return the chain joined so far, after its first relation and after each join."""
         built = [Joined(self.scopes[at], chain.ends[0], alone=at)]
         for i, join in enumerate(chain.joins):
             left, right = built[-1].scope, self.scopes[at + 1 + i]

@@ -44,7 +44,7 @@ def rewrite(block: QueryBlock, hint: HintToken, runner: Runner) -> Rewritten:
     """
     if "from" not in block.clauses:
         if is_word(block.tokens, block.start - 1, "|>"):
-            raise NotCut("a hint behind a pipe is left to plain Spark")
+            raise NotCut("a hint after a pipe is left to plain Spark")
         if block.follows_from:
             raise NotCut("a FROM before its SELECT is left to plain Spark")
         raise ArgumentError(

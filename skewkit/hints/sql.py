@@ -32,7 +32,7 @@ def sql(spark: SparkSession, query: str, args: Any = None, **frames: Any) -> Dat
     """Run a query as `spark.sql` does, with its SKEW hints followed: the same rows, names and types, balanced.
 
     * Without a hint it is `spark.sql`, and the text is not read.
-    * A hint stands behind a SELECT, anywhere in the query: `SELECT /*+ SKEW('orders', 'cust', (1, 2)) */ ...`.
+    * A hint stands after a SELECT, anywhere in the query: `SELECT /*+ SKEW('orders', 'cust', (1, 2)) */ ...`.
       The relation is a table, an alias or a sub-query's alias in that SELECT's FROM. Then come key columns, then keys
       that are hot. `SKEW_JOIN`, and `SKEW(t(c)(1, 2))` without quotes, are understood here, too.
     * Named keys are treated as hot, as `heavy=` of `skew_join` says. With a column alone one query finds the
@@ -88,7 +88,7 @@ def _hinted(spark: SparkSession, query: str, args: Any, frames: dict[str, Any]) 
         text = formatted(query, frames, runner) if frames else query
         text, runner.args = named_arguments(text, args, runner)
         if not any(skew_hints(text)):
-            raise NotCut("no SKEW hint stands behind a SELECT")
+            raise NotCut("no SKEW hint stands after a SELECT")
         bare = unhinted(text)
         statement, plain_statement = read_statement(text), read_statement(bare)
     except NotCut as why:

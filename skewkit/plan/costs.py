@@ -34,7 +34,7 @@ READ = Step(4.0e-7)
 WRITTEN = Step(4.0e-7, 3e-9)
 """A row written to a shuffle, by the task that has read it."""
 FETCHED = Step(4.0e-7, 3e-9)
-"""A row fetched and read behind a shuffle, by the task of its partition."""
+"""A row fetched and read after a shuffle, by the task of its partition."""
 SORTED = Step(1.0e-7, 1e-9)
 """Sorting by one long key."""
 MERGED = Step(5.0e-8)

@@ -47,7 +47,7 @@ def hidden_keys(case: Case, joined: DataFrame, plain: DataFrame) -> set[str]:
     if broadcast and on_connect(joined):
         return {name.lower() for frame in (case.left, case.right) for name in frame.columns}
     itself = case.left.columns == case.right.columns and "v" in case.right.columns
-    lost = broadcast and "not every reference is found behind it" in text
+    lost = broadcast and "not every reference is found after it" in text
     return set(_names(case)) if lost or (itself and "strategy   native" not in text) else set()
 
 

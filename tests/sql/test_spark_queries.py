@@ -81,7 +81,7 @@ def places(query):
 
 
 def hinted(spark, query, chance):
-    """Return a query with a hint behind each such SELECT: a bare one, one with a column, or one with a value of it."""
+    """Return a query with a hint after each such SELECT: a bare one, one with a column, or one with a value of it."""
     tokens = tokens_of(query)
     mentioned = {token.name.lower() for token in tokens if token.is_name}
     edits = []
@@ -157,7 +157,7 @@ def difference(spark, query, statement, frame, rows):
 
 @pytest.fixture
 def own_schema(spark, tmp_path):
-    """A schema for the tables of Spark's tests, dropped behind each file with the temporary views."""
+    """A schema for the tables of Spark's tests, dropped after each file with the temporary views."""
 
     def clean():
         spark.sql("USE default")

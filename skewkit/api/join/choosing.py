@@ -134,7 +134,7 @@ def _choice(strategy: JoinStrategy, reason: str) -> Choice:
         reason,
         shown.left,
         decision.plan.keys,
-        (*strategy.notes(), *(() if strategy.name == "broadcast_side" else decision.kept_whole()), *decision.notes()),
+        (*strategy.notes(), *decision.notes()),
         shown.right,
         "join",
         lines,

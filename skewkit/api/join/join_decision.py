@@ -231,8 +231,8 @@ class JoinDecision:
             f"and {' and '.join(unsafe)}: cache() it to have them treated"
         )
 
-    def kept_whole(self) -> list[str]:
-        """Return which sides with hot keys have these left whole, and why."""
+    def kept_whole(self) -> tuple[str, ...]:
+        """Return which sides with hot keys have these left whole by a plan that shuffles both sides, and why."""
         more = [s for s in SIDES if any(m.rows.of(s) > m.rows.of(opposite(s)) for m in self.plan.matrices)]
         notes = []
         for side in more:
@@ -245,7 +245,7 @@ class JoinDecision:
                     "an equality of keys"
                 )
             notes.append(f"the {side} side's hot keys stay whole: {why}")
-        return notes
+        return tuple(notes)
 
     def pre_partitioned_reason(self) -> str | None:
         """Return why hot rows cannot be spread, as the user repartitioned their side by the key, or None."""

@@ -225,7 +225,7 @@ def _relation(tokens: Tokens) -> Relation:
         if is_word(tokens, at, "("):
             at = closing(tokens, at) + 1
     if at < len(tokens):
-        raise NotCut(f"{tokens[at].name} behind a relation is not known here")
+        raise NotCut(f"{tokens[at].name} after a relation is not known here")
     if alias is None:
         return Relation(tokens, names[0] if names else None, names)
     lower = alias.name.lower()

@@ -123,7 +123,7 @@ def _unquoted(source: str, tokens: Tokens, shown: str) -> Hint:
     columns = tuple(_name(item, shown) for item in items_of(tokens[at + 1 : end]))
     rest = tokens[end + 1 :]
     if rest and not (rest[0].name == "(" and closing(rest, 0) == len(rest) - 1):
-        raise ArgumentError(f"{shown} has {written(source, rest)} behind its columns; write {_FORMS}")
+        raise ArgumentError(f"{shown} has {written(source, rest)} after its columns; write {_FORMS}")
     return _checked(Hint(relation, columns, _keys(rest, len(columns), shown) if rest else None), shown)
 
 

@@ -10,7 +10,7 @@ from skewkit.hints.text.tokens import Token, Tokens, is_word, tokens_of
 
 @dataclass(frozen=True)
 class Mentions:
-    """The names in a text, in lower case: all; those before a dot; those not behind one; those with no dot at all."""
+    """The names in a text, in lower case: all; those before a dot; those not after one; those with no dot at all."""
 
     names: frozenset[str]
     heads: frozenset[str]
@@ -40,7 +40,7 @@ class Mentions:
         return name.lower() in self.firsts
 
     def bare(self, name: str) -> bool:
-        """Return whether a name stands with no dot before or behind it, other than as a table or a new name."""
+        """Return whether a name stands with no dot before or after it, other than as a table or a new name."""
         return name.lower() in self.alones
 
     def __add__(self, other: Mentions) -> Mentions:

@@ -16,7 +16,7 @@ _BY = ("group", "order", "sort", "distribute", "cluster")
 class QueryBlock:
     """A SELECT: its text and tokens, where it begins and ends, and the tokens of each clause, by its first word.
 
-    A clause is a range of tokens, its own words included. `select` begins behind the hint.
+    A clause is a range of tokens, its own words included. `select` begins after the hint.
     """
 
     source: str
@@ -105,7 +105,7 @@ def _begins(tokens: Tokens, at: int) -> bool:
 
 @dataclass(frozen=True)
 class CommonTables:
-    """A WITH: its definitions as (name, first token, behind the last token), its body, whether it is recursive."""
+    """A WITH: its definitions as (name, first token, past the last token), its body, whether it is recursive."""
 
     start: int
     definitions: tuple[tuple[str, int, int], ...]

@@ -64,6 +64,6 @@ def _without_numbers(lines: Sequence[str]) -> list[str]:
 
 
 def _stand_in(part: Sequence[str], whole: Sequence[str]) -> bool:
-    """Return whether lines stand in others one behind the other. Those of a step with all below it do."""
+    """Return whether lines stand in others one after the other. Those of a step with all below it do."""
     found = range(len(whole) - len(part) + 1)
     return bool(part) and any(whole[i] == part[0] and list(whole[i : i + len(part)]) == list(part) for i in found)

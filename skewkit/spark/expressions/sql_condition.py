@@ -215,7 +215,7 @@ def names_in(source: str) -> list[str] | None:
 
 
 def _no_names(tokens: SqlTokens) -> set[SqlToken]:
-    """Return words that are no columns: AS, those behind an operand, and CASE and END where they pair up."""
+    """Return words that are no columns: AS, those after an operand, and CASE and END where they pair up."""
     found = {token for token in tokens if token.word == "as"}
     for before, token in pairwise(tokens):
         operand = before.kind in ("number", "text", "quoted") or before.word in (")", "]")
@@ -287,7 +287,7 @@ def _bare(tokens: SqlTokens) -> SqlTokens:
 
 
 def _flat(tokens: SqlTokens) -> list[SqlToken]:
-    """Return the tokens outside of brackets and of CASE ... END; names behind a dot are left out."""
+    """Return the tokens outside of brackets and of CASE ... END; names after a dot are left out."""
     depth, found = 0, []
     for i, token in enumerate(tokens):
         if i and tokens[i - 1].word == ".":

@@ -46,7 +46,7 @@ def by_range(at: Placed, ranges: WindowPlan, keys: Sequence[str], group: Sequenc
     """Return the partials of percentiles of the same values: the values near their ranks, and one for every range else.
 
     Rows are counted by range, where they are. That says in which ranges the ranks lie. All rows of another range stand
-    before them or behind them, so that its least value may stand for each. What is left is few values, and how often
+    before them or after them, so that its least value may stand for each. What is left is few values, and how often
     each is there.
     """
     names, first = at.names, group[0]

@@ -69,7 +69,7 @@ def sides_of(left: DataFrame, right: DataFrame, keys: JoinKeys, how: str, names:
     hides them, so that `right["k"]` and qualified names find them after the join.
     """
     if keys.using is None:
-        if how not in ("right", "full") or _found_behind(left, right, keys.right):
+        if how not in ("right", "full") or _found_after(left, right, keys.right):
             return Sides(left, right, keys.left, keys.right, lambda joined: joined)
         helpers = [names(f"r_key{i}") for i in range(len(keys.right.columns))]
         carried = with_columns(right, dict(zip(helpers, keys.right.columns, strict=True)))
@@ -95,8 +95,8 @@ def sides_of(left: DataFrame, right: DataFrame, keys: JoinKeys, how: str, names:
     return Sides(l_frame, r_frame, l_keys, r_keys, finish)
 
 
-def _found_behind(left: DataFrame, right: DataFrame, keys: Keys) -> bool:
-    """Return whether the right keys can be asked for behind a join, which gives what both frames read new ids."""
+def _found_after(left: DataFrame, right: DataFrame, keys: Keys) -> bool:
+    """Return whether the right keys can be asked for after a join, which gives what both frames read new ids."""
     joined = left.join(right)
     return all(resolves(joined, column) for column in keys.columns)
 

@@ -38,7 +38,7 @@ def salted(facts: Pair[PlanFacts], keys: JoinKeys, plan: JoinPlan, *, shuffle_ha
     so that Spark does not take it for a second join key: equal tags cost a comparison only.
 
     The packed key is negative for rows of a hot key whose copies could come out although they met nobody.
-    `_without_copies` drops these behind the join.
+    `_without_copies` drops these after the join.
     """
     left, right = facts.map(lambda each: each.frame)
     names = Names(left, right)

@@ -239,7 +239,7 @@ def _with_copies(
 
 
 def kept_whole(df: DataFrame) -> DataFrame:
-    """Return the frame behind a filter that is always true and names every column.
+    """Return the frame after a filter that is always true and names every column.
 
     All branches above then read the same columns and no filter passes below, so that Spark computes the exchange
     once: they see the same rows even where the frame would be another the next time.

@@ -76,7 +76,8 @@ class BroadcastHead(JoinStrategy):
     def notes(self) -> tuple[str, ...]:
         """Return why it may be dear to read a frame twice, and which references are lost."""
         costly = () if self._costly is None else (f"a frame is read twice, though {self._costly}",)
-        return costly if self._lost is None else (*costly, f"not every reference is found behind it: {self._lost}")
+        lost = () if self._lost is None else (f"not every reference is found after it: {self._lost}",)
+        return *costly, *lost, *super().notes()
 
     @property
     def head(self) -> Head:

@@ -68,6 +68,10 @@ class BroadcastSide(JoinStrategy):
             "executor",
         )
 
+    def notes(self) -> tuple[str, ...]:
+        """Return none: no row of the other side is shuffled, so no hot key stays whole."""
+        return ()
+
     @property
     def _side(self) -> Side:
         return min(self._tables, key=lambda side: self._tables[side])

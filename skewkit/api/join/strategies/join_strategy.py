@@ -35,5 +35,5 @@ class JoinStrategy(ABC):
         """Return what there is to say of the plan, line by line."""
 
     def notes(self) -> tuple[str, ...]:
-        """Return notes that concern this strategy alone."""
-        return ()
+        """Return what the reader should know of this plan: first of all which hot keys stay whole in it."""
+        return self.decision.kept_whole()

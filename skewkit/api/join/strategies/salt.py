@@ -63,4 +63,5 @@ class Salt(JoinStrategy):
         twice = [side for side in decision.plan.looked_up if decision.sides.of(side).costly is not None]
         return (
             *(f"the {side} side's shuffles run twice, once for the look-up: cache() it to save that" for side in twice),
+            *super().notes(),
         )
