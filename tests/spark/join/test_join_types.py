@@ -116,7 +116,7 @@ def test_broadcast_head_in_every_type_of_join_that_can_have_it(skewed, how, adap
     for case in ("left", "right"):
         left, right = hot_frames(skewed, case)
         if how == "full":
-            with pytest.raises(UnsupportedError, match="keeps both sides"):
+            with pytest.raises(UnsupportedError, match="keeps the rows of both sides"):
                 skewkit.skew_join(left, right, "k", how, strategy="broadcast_head")
             continue
         joined = skewkit.skew_join(left, right, "k", how, strategy="broadcast_head")
