@@ -61,7 +61,7 @@ def test_files_that_are_not_taken_are_not_read(spark, tables):
     taken = sample_files(PlanFacts(spark.read.parquet(str(tables / "sorted"))), 1_000).frame
     with_names = taken.select(F.col("_metadata.file_name").alias("name"))
     assert with_names.distinct().count() == 48
-    with conf(spark, "spark.sql.maxMetadataValueLength", "1000"):
+    with conf(spark, "spark.sql.maxMetadataStringLength", "1000"):
         assert "file_name" in physical_plan(taken).split("DataFilters")[1]
 
 
