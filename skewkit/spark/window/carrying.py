@@ -147,7 +147,7 @@ def _with_near(by_block: DataFrame, wanted: Sequence[Carried], helper: Names, ke
     apart = by_key.select("*", *scans)
     apart = apart.select("*", F.posexplode(all_blocks).alias(at, helper("each")))
     found = [F.col(helper("each"))[name].alias(name) for name in plain]
-    near = [F.col(helper(f"scan{i}"))[F.col(at)].alias(helper(f"near{i}")) for i in lists]
+    near = [F.get(helper(f"scan{i}"), F.col(at)).alias(helper(f"near{i}")) for i in lists]
     return apart.select(*keys, *found, *near)
 
 
