@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from skewkit.hashing.spark import xxhash64
 from skewkit.plan.write.column_sample import column_samples
 from skewkit.plan.write.file_plan import ABOVE, OPENING, ValueBytes, files_for, plan_files
-from skewkit.plan.write.own_sample import majority_bytes, own_bytes, rows_of_files, values_to_sample
+from skewkit.plan.write.own_sample import file_rows_of_values, majority_rows, own_bytes, rows_of_files, values_to_sample
 from skewkit.plan.write.row_bytes import sampled_rows, value_bytes
 from skewkit.plan.write.value_profile import value_profile
 
@@ -133,14 +133,14 @@ def test_a_value_whose_columns_repeat_among_its_own_rows_has_its_own_bytes():
     table = pa.table(
         {"t": np.where(value_of == 0, texts[np.arange(12_000) // 2], texts[6_000 + np.arange(12_000) % 20])}
     )
-    rows, lengths, target = np.full(3, 50_000), np.full((3, 1), 32.0 * 50_000), 1 << 16
+    sizes = np.full(3, 50_000), np.full((3, 1), 32.0 * 50_000), (0,), 1 << 16, "none"
     common = np.full(3, 1e6)
-    found = own_bytes(common, {0: (0,), 7: (2,)}, value_of, table, rows, lengths, (0,), target, "none")
+    found = own_bytes(common, file_rows_of_values({0: (0,), 7: (2,)}, value_of, table), *sizes)
     assert found[0] == pytest.approx(36 * 50_000, rel=0.1)
     assert found[1] == common[1]
     assert found[2] < 50_000
-    few = own_bytes(common, {0: (0,)}, value_of[:20], table.slice(0, 20), rows, lengths, (0,), target, "none")
-    assert (few == common).all()
+    few = file_rows_of_values({0: (0,)}, value_of[:20], table.slice(0, 20))
+    assert (own_bytes(common, few, *sizes) == common).all()
 
 
 def test_a_value_with_half_of_the_sample_is_sized_by_its_own_rows_there():
@@ -150,13 +150,15 @@ def test_a_value_with_half_of_the_sample_is_sized_by_its_own_rows_there():
     own = np.arange(12_000) % 3 < 2
     table = pa.table({"t": np.where(own, texts[np.arange(12_000) % 20], texts[20 + np.arange(12_000) // 3])})
     rows = np.array([200_000, 100_000])
-    sizes = table, rows, 32.0 * rows[:, None], (0,), 1 << 16, "none"
+    sizes = rows, 32.0 * rows[:, None], (0,), 1 << 16, "none"
     common = np.array([1e7, 5e6])
-    found = majority_bytes(common, own, *sizes)
+    found = own_bytes(common, majority_rows(own, table), *sizes)
     assert found[0] < 200_000
     assert found[1] == common[1]
     for few in (~own, np.ones(12_000, bool), np.zeros(12_000, bool)):
-        assert (majority_bytes(common, few, *sizes) == common).all()
+        assert not majority_rows(few, table)
+    short = majority_rows(own[:60], table.slice(0, 60))
+    assert (own_bytes(common, short, *sizes) == common).all()
 
 
 def test_values_that_are_cut_are_sampled_by_themselves_unless_one_has_nearly_all_rows():

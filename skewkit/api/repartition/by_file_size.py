@@ -16,7 +16,7 @@ from skewkit.plan.choice import Choice
 from skewkit.plan.placement.load import group_load
 from skewkit.plan.profile.key_profile import KeyProfile
 from skewkit.plan.write.file_plan import FilePlan, ValueBytes, plan_files
-from skewkit.plan.write.own_sample import majority_bytes, own_bytes, rows_of_files, values_to_sample
+from skewkit.plan.write.own_sample import file_rows_of_values, majority_rows, own_bytes, rows_of_files, values_to_sample
 from skewkit.plan.write.row_bytes import sampled_rows, value_bytes
 from skewkit.plan.write.value_profile import value_profile
 from skewkit.spark.explained.plan_facts import PlanFacts
@@ -141,8 +141,8 @@ def file_plan(
     if has_sample:
         sample = sampled_rows(sizes.sample, sizes.varying, sizes.sample_lengths, codec)
         alike = value_bytes(sample, sizes.rows, sizes.lengths, target)
-        largest = sizes.sample_hashes == sizes.hashes[0]
-        found = majority_bytes(alike, largest, sizes.sample, *shape, target, codec) + rest
+        largest = majority_rows(sizes.sample_hashes == sizes.hashes[0], sizes.sample)
+        found = own_bytes(alike, largest, *shape, target, codec) + rest
         sized = f"from {sizes.sample.num_rows:,} sampled rows, encoded with {codec}"
     else:
         found, sized = sizes.rows * row_bytes(df.schema), "by the types of the columns"
@@ -156,7 +156,7 @@ def file_plan(
     own = values_to_sample(plan, values) if has_sample else {}
     if keys is not None and plan.route is not None and own:
         value_of, table = file_rows(df, keys, plan.route, tuple(own), rows_of_files(plan, values, own))
-        known = own_bytes(found - rest, own, value_of, table, *shape, target, codec)
+        known = own_bytes(found - rest, file_rows_of_values(own, value_of, table), *shape, target, codec)
         own_sized = f"{sized}, and {table.num_rows:,} of the files of {len(own):,} values"
         values, plan = planned(known + rest, own_sized)
     return plan if keys is None else replace(plan, profile=value_profile(keys.names, keys.types, values))

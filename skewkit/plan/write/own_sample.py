@@ -6,8 +6,8 @@ rows over several files, so rows next to each other in the frame are not so in a
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -26,7 +26,7 @@ _MAJORITY = 0.5
 def values_to_sample(plan: FilePlan, values: Sequence[ValueBytes]) -> dict[int, tuple[int, ...]]:
     """Return the values whose own rows are worth a query: index in `plan.route.heavy` to positions in `values`.
 
-    Empty where no value is cut, or only one with half of all rows (`majority_bytes`). Else also values that may turn
+    Empty where no value is cut, or only one with half of all rows (`majority_rows`). Else also values that may turn
     out to need a second file.
     """
     if plan.route is None or not plan.keys:
@@ -52,59 +52,63 @@ def rows_of_files(plan: FilePlan, values: Sequence[ValueBytes], sampled: dict[in
     return sum(sum(values[at].rows for at in found) / len(heavy[i].parts) for i, found in sampled.items())
 
 
-def majority_bytes(
-    found: npt.NDArray[np.float64],
-    sampled: npt.NDArray[np.bool_],
-    table: Any,
-    rows: npt.NDArray[Any],
-    lengths: npt.NDArray[np.float64],
-    varying: Sequence[int],
-    target: float,
-    codec: str,
-) -> npt.NDArray[np.float64]:
-    """Return the bytes (values,) of every partition value, that of the largest by its own rows in the sample of all.
+class OwnRows(NamedTuple):
+    """Sampled rows of one or more partition values, which are sized by these rows alone."""
 
-    Unchanged where all of the sample is its own, or less than half. `sampled` says of each row of the table whether it
-    is; the others are as in `own_bytes`.
+    positions: tuple[int, ...]
+    """Where these values stand among all."""
+    table: Any
+    """The rows, an Arrow table in the order that a file has."""
+    of_a_file: bool
+    """Whether the rows are as far apart as those of a file."""
+
+
+def majority_rows(sampled: npt.NDArray[np.bool_], table: Any) -> list[OwnRows]:
+    """Return the rows of the first and largest value in the sample of all, where it has half of it or more.
+
+    None where the whole sample is its own: it is sized by that already. `sampled` says of each row (rows,) of the
+    table whether it is the value's.
     """
-    if sampled.all() or np.count_nonzero(sampled) < max(_FEWEST, _MAJORITY * sampled.size):
-        return found
-    own = table.take(np.flatnonzero(sampled))
-    encoded = sampled_rows(own, varying, mean_lengths(own, varying), codec)
-    means = (lengths[0] / max(1, rows[0])).tolist()
-    return np.concatenate([[encoded.bytes_of(float(rows[0]), means, target)], found[1:]])
+    if sampled.all() or np.count_nonzero(sampled) < _MAJORITY * sampled.size:
+        return []
+    return [OwnRows((0,), table.take(np.flatnonzero(sampled)), of_a_file=False)]
+
+
+def file_rows_of_values(
+    sampled: Mapping[int, tuple[int, ...]], value_of: npt.NDArray[np.int64], table: Any
+) -> list[OwnRows]:
+    """Return the rows of each value in a table of one planned file of each.
+
+    `sampled` has the values' numbers and positions (`values_to_sample`), `value_of` the number of every row (rows,).
+    """
+    return [OwnRows(at, table.take(np.flatnonzero(value_of == n)), of_a_file=True) for n, at in sampled.items()]
 
 
 def own_bytes(
     found: npt.NDArray[np.float64],
-    sampled: dict[int, tuple[int, ...]],
-    value_of: npt.NDArray[np.int64],
-    table: Any,
+    own: Sequence[OwnRows],
     rows: npt.NDArray[Any],
     lengths: npt.NDArray[np.float64],
     varying: Sequence[int],
     target: float,
     codec: str,
 ) -> npt.NDArray[np.float64]:
-    """Return the bytes (values,) of every partition value, those in `sampled` by their own rows.
+    """Return the bytes (values,) of every partition value, of some by their own rows. With few of these it keeps them.
 
     Args:
         found: bytes (values,) by the sample of all rows.
-        sampled: numbers of sampled values, to their positions in `found` (`values_to_sample`).
-        value_of: which of these numbers each sampled row (sampled rows,) has.
-        table: the sampled rows, an Arrow table in the order that a file has.
+        own: the sampled rows of the values that have some of their own.
         rows: rows (values,) of each value.
         lengths: bytes (values, varying) of its columns of varying length, summed up.
-        varying: which columns of the table those are.
+        varying: which columns of the sampled rows those are.
         target: bytes of a file.
         codec: the writer's codec.
     """
     result = found.copy()
-    for number, positions in sampled.items():
-        own = table.take(np.flatnonzero(value_of == number))
-        if own.num_rows < _FEWEST:
+    for positions, table, of_a_file in own:
+        if table.num_rows < _FEWEST:
             continue
-        encoded = sampled_rows(own, varying, mean_lengths(own, varying), codec, of_a_file=True)
+        encoded = sampled_rows(table, varying, mean_lengths(table, varying), codec, of_a_file=of_a_file)
         for at in positions:
             means = (lengths[at] / max(1, rows[at])).tolist()
             result[at] = encoded.bytes_of(float(rows[at]), means, target)

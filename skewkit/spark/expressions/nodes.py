@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import chain
 from typing import Any
 
 from pyspark.sql import Column
@@ -170,14 +171,16 @@ def _connect_step(expression: Any) -> _Step | None:
         distinct = bool(getattr(expression, "_is_distinct", False))
         return "call", expression._name, distinct, expression._args, lambda *parts: changed(_args=list(parts))
     if kind == "ColumnAlias" and len(expression._alias) == 1 and expression._metadata is None:
-        return "alias", expression._alias[0], False, [expression._child], lambda child: changed(_child=child)
+        held = "_child" if hasattr(expression, "_child") else "_parent"  # the latter in Spark 3.5
+        return "alias", expression._alias[0], False, [getattr(expression, held)], lambda new: changed(**{held: new})
     if kind == "CastExpression":
         return "wrap", "cast", False, [expression._expr], lambda child: changed(_expr=child)
     if kind == "UnresolvedExtractValue":
         parts = [expression._child, expression._extraction]
         return "wrap", "extract", False, parts, lambda child, item: changed(_child=child, _extraction=item)
     if kind == "CaseWhen":
-        return "wrap", "case", False, expression.children, case
+        last = [] if expression._else_value is None else [expression._else_value]
+        return "wrap", "case", False, [*chain(*expression._branches), *last], case
     return None
 
 

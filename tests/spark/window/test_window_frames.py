@@ -163,10 +163,13 @@ def test_arguments_of_finite_frames_that_are_of_the_row_s_file(spark, tmp_path):
 
 @pytest.mark.slow
 def test_lists_of_wide_values_are_not_handed_from_block_to_block(spark):
-    # How wide a text is that a query makes nobody knows: the width of 1,000 numbers is known.
+    # Nobody knows how wide a text is that a query makes, so it is taken to have 4 KB (`COMPUTED`).
+    text = F.expr("repeat(string(id), 5000)")
     wide = F.struct(*(F.lit(i).cast("long").alias(f"f{i}") for i in range(1000)))
-    df = spark.range(2_000).selectExpr("if(id % 10 < 9, 0, id) AS k", "id AS v").withColumn("x", wide)
-    for function, why in ((F.lag("x", 60), "b would send too many rows"), (F.lag("v", 60), None)):
+    df = spark.range(2_000).select(F.expr("if(id % 10 < 9, 0, id) AS k"), F.col("id").alias("v"), text.alias("s"))
+    df = df.withColumn("x", wide)
+    far = "b would send too many rows"
+    for function, why in ((F.lag("x", 60), far), (F.lag("s", 100), far), (F.lag("v", 100), None)):
         found = skewkit.skew_window(df, ["k"], ["v"], strategy="auto", partitions=100).select(b=function)
         assert (why is None) == ("would send too many" not in skewkit.explain(found))
     ten = skewkit.skew_window(df, ["k"], ["v"], partitions=100).rowsBetween(-60, 0)
