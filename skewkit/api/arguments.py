@@ -10,7 +10,7 @@ from contextvars import ContextVar
 from dataclasses import replace
 from math import inf
 from typing import Any
-from weakref import WeakSet
+from weakref import WeakKeyDictionary
 
 from pyspark import errors as spark_errors
 from pyspark.errors import AnalysisException, PySparkException, PySparkTypeError
@@ -113,14 +113,21 @@ def coalesced_partitions(partitions: int, all_facts: Sequence[PlanFacts]) -> int
 def settings_of(df: DataFrame) -> Settings:
     """Return the settings of a frame's session; operators ask once, before any job.
 
-    The first time that a session is asked, it is warned of confs that are no settings.
+    Confs that are no settings are looked for the first time that a session is asked: to list them takes some 10 ms.
     """
-    if df.sparkSession not in _ASKED:
-        _ASKED.add(df.sparkSession)
-        for warning in unknown_settings(confs_named(df.sparkSession, PREFIX)):
-            warnings.warn(warning, UserWarning, stacklevel=4)
+    if df.sparkSession not in _TOLD:
+        tell_unknown_settings(df.sparkSession)
     settings = read_settings(conf_reader(df.sparkSession))
     return replace(settings, margin=-inf) if _INSISTED.get() else settings
+
+
+def tell_unknown_settings(spark: SparkSession) -> None:
+    """Warn of confs that are named as settings of skewkit and are none, of each once in a session."""
+    told = _TOLD.setdefault(spark, set())
+    for warning in unknown_settings(confs_named(spark, PREFIX)):
+        if warning not in told:
+            told.add(warning)
+            warnings.warn(warning, UserWarning, stacklevel=3)
 
 
 @contextmanager
@@ -136,8 +143,8 @@ def insisted() -> Iterator[None]:
 _INSISTED: ContextVar[bool] = ContextVar("insisted", default=False)
 
 
-_ASKED: WeakSet[SparkSession] = WeakSet()
-"""Sessions whose confs have been looked through."""
+_TOLD: WeakKeyDictionary[SparkSession, set[str]] = WeakKeyDictionary()
+"""Sessions whose confs have been looked through, with what they were warned of."""
 
 
 def analysed(build: Callable[[], DataFrame], functions: Iterable[str] = ()) -> DataFrame:

@@ -6,7 +6,7 @@ from typing import Any
 
 from pyspark.sql import DataFrame
 
-from skewkit.api.arguments import check_frame
+from skewkit.api.arguments import check_frame, tell_unknown_settings
 from skewkit.plan.explanation import choice_text
 from skewkit.spark.session.compat import is_frame
 from skewkit.spark.session.remembered import choices_of
@@ -33,7 +33,8 @@ def explain(frame: DataFrame) -> Explanation:
     """Return which keys are hot, what plain Spark would make of them, and what was chosen at what cost.
 
     No job is started: the text was settled when the operator was called. Of a frame that was derived from skewkit's
-    (by `where`, `select`, `join`, ...) it says what became of each operator inside, the last one first.
+    (by `where`, `select`, `join`, ...) it says what became of each operator inside, the last one first. A session conf
+    that is named as a setting of skewkit and is none is warned of, once.
 
     Raises:
         ArgumentTypeError: this is no DataFrame.
@@ -48,4 +49,5 @@ def explain(frame: DataFrame) -> Explanation:
     """
     if not is_frame(frame):  # that of a session which was stopped has its text still
         check_frame(frame, "explain")
+    tell_unknown_settings(frame.sparkSession)
     return Explanation("\n\n".join(map(choice_text, choices_of(frame))))

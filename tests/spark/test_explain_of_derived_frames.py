@@ -1,7 +1,7 @@
 """`explain` of frames that the user derived from skewkit's, and confs that are no settings."""
 
 import warnings
-from weakref import WeakSet
+from weakref import WeakKeyDictionary
 
 import pytest
 from pyspark.sql import functions as F
@@ -45,10 +45,18 @@ def test_a_name_that_is_none_of_skewkit():
 
 @pytest.mark.connect
 def test_a_conf_that_is_no_setting_is_told_once(spark, monkeypatch):
-    monkeypatch.setattr("skewkit.api.arguments._ASKED", WeakSet())
-    with conf(spark, "spark.skewkit.marign", "3"), warnings.catch_warnings(record=True) as told:
+    monkeypatch.setattr("skewkit.api.arguments._TOLD", WeakKeyDictionary())
+    with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
-        for _ in range(2):
-            skewkit.skew_groupby(spark.range(9), "id").count()
-    (found,) = [str(each.message) for each in told if "spark.skewkit" in str(each.message)]
-    assert "did you mean 'spark.skewkit.margin'?" in found
+        with conf(spark, "spark.skewkit.marign", "3"):
+            for _ in range(2):
+                counted = skewkit.skew_groupby(spark.range(9), "id").count()
+        with conf(spark, "spark.skewkit.slot", "3"):  # when a session has been asked already, `explain` looks again
+            for _ in range(2):
+                skewkit.explain(counted)
+    found = [str(each.message) for each in told if "spark.skewkit" in str(each.message)]
+    assert [text.partition("?")[0].partition(" is no ")[0] for text in found] == [
+        "spark.skewkit.marign",
+        "spark.skewkit.slot",
+    ]
+    assert "did you mean 'spark.skewkit.margin'?" in found[0]
