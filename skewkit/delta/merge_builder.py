@@ -63,9 +63,11 @@ def merge(
 
     * The table's rows, the metrics and the history are those of the plain MERGE: it is one SQL statement, one commit.
     * Source rows whose key is null match nothing. A MERGE that inserts and also updates or deletes is an outer
-      join, which adaptive execution never splits. Here they are spread over all tasks by their content.
+      join, which adaptive execution never splits. Here they are spread over all tasks by their content, where there are
+      so many that it pays.
     * `placeholders` are key values that stand for no key, such as -1. They are spread, too, if the target has none of
-      them, which a query asks just before; else they are merged as they are.
+      them, which a query asks just before; else they are merged as they are. No other writer may add such a key
+      between the two.
     * A hot key of the target stays in one task: no exact cure inside one MERGE is known. `.explain()` says how long.
 
     Args:
@@ -75,7 +77,8 @@ def merge(
         target_alias: name of the target in conditions and values.
         source_alias: name of the source in them.
         placeholders: key values, or tuples for several key columns, that match nothing.
-        profile: a profile of the source's keys. Without one a query counts the source's null keys.
+        profile: a profile of the source's keys. Without one, or beside placeholders, a query counts the source's null
+            keys, unless the source is dear to read twice.
 
     Raises:
         ColumnNotFoundError: a column of `on` is not on both sides.
@@ -169,7 +172,10 @@ class MergeBuilder:
             spark.catalog.dropTempView(view)
 
     def explain(self) -> str:
-        """Return what is done with null keys, and how long the longest task will be, of both sides' keys."""
+        """Return what is done with null keys, and how long the longest task will be, of both sides' keys.
+
+        Queries count null keys and profile the keys of both sides. `execute()` counts null keys again.
+        """
         choice, _ = self._decided()
         return choice_text(replace(choice, notes=(*choice.notes, *self._hot_keys())))
 

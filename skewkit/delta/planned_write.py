@@ -38,13 +38,15 @@ def write(
     """Write a frame to a Delta table in files of about a target size. Return the plan of files.
 
     * The rows are the frame's, nothing else, in one commit of Delta's own writer.
-    * A partition value with more than 1.25 targets is cut into equal files, each by a task of its own.
+    * A partition value with more than 1.25 targets is cut into equal files, each by another task.
     * Smaller values are one file each, packed into tasks by LPT (Graham 1969). A task has one writer open at a time.
     * Without partition columns the files are even, and as many as are needed.
     * One query over the frame counts rows per partition value and samples rows to see their bytes in Parquet.
     * A second one takes rows of the values that are cut, unless that is one with half of all rows. Only the first tells
       which values those are, and a sample of all rows has too few of each to show how its files compress.
-    * With a profile there is no query. Bytes per row are then those of the table's last write.
+    * With a profile there is no query. Bytes per row are then those of the table's last write, else of the files that
+      the frame reads, else a guess by its types.
+    * `maxRecordsPerFile` is set to the rows of two targets, unless it is given.
     * Delta's optimized write is off for this write, so the rows are shuffled once.
 
     Args:

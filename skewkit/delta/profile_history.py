@@ -41,7 +41,8 @@ class ProfileHistory:
     * A run that is repeated counts once. Every record carries `txnAppId` (name, keys and run) and `txnVersion` 1, which
       Delta commits once. A reader takes the first record of a run.
     * Records only append, so runs that record at the same time do not conflict.
-    * What is old, foreign or damaged is passed over with a warning. A profile is a hint: it costs time, never rows.
+    * A record of another format, of other keys or types, or a damaged one is passed over with a warning. A profile is
+      a hint: it costs time, never rows.
 
     Args:
         spark: the session, classic or Connect.
