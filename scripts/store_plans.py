@@ -4,6 +4,7 @@ Run it with the Python of each version of Spark; on a classic session, then with
 
     python scripts/store_plans.py            # writes tests/plans/4.2.1-classic.json
     python scripts/store_plans.py --connect  # writes tests/plans/4.2.1-connect.json
+    python scripts/store_plans.py --connect org.apache.spark:spark-connect_2.12:3.5.7  # the server, where it is apart
 
 Numbers of expressions are written anew in the order in which they come, and folders, times and seeds are left out, so
 that two runs write the same. Of a Connect session only those plans are stored that differ from a classic session's.
@@ -119,9 +120,10 @@ def plain(text: str, folder: str) -> str:
     return text.replace(folder, "/t").replace(f"{getuser()} AS", "user AS").strip()
 
 
-def main(connect: bool) -> None:
+def main(connect: bool, packages: str | None = None) -> None:
     """Write the file of this version."""
-    spark = local_session(connect=connect, confs={"spark.sql.shuffle.partitions": "8"})
+    fetched = {"spark.jars.packages": packages} if packages else {}
+    spark = local_session(connect=connect, confs={"spark.sql.shuffle.partitions": "8", **fetched})
     plans: dict[str, str] = {}
     errors: dict[str, str] = {}
     with tempfile.TemporaryDirectory() as folder:
@@ -151,4 +153,4 @@ def main(connect: bool) -> None:
 
 
 if __name__ == "__main__":
-    main("--connect" in sys.argv)
+    main("--connect" in sys.argv, next((word for word in sys.argv if word.count(":") == 2), None))
