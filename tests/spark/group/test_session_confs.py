@@ -48,6 +48,7 @@ def add_up(parts):
 
 
 @pytest.mark.every(6)
+@pytest.mark.connect
 @pytest.mark.parametrize("name", CONFS)
 def test_the_rows_are_plain_sparks(spark, name):
     if name.startswith(("legacy.execution", "execution")):
