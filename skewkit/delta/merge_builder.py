@@ -15,7 +15,7 @@ from pyspark.sql import functions as F
 from skewkit.api.arguments import check_batch, settings_of
 from skewkit.api.profile import skew_profile
 from skewkit.delta.delta_table import TableName, existing_table, table_name
-from skewkit.delta.merge_keys import MergeKeys, merge_keys, row_hash
+from skewkit.delta.merge_keys import PLACEHOLDER_ADDED, MergeKeys, among, merge_keys, row_hash
 from skewkit.delta.merge_sql import (
     BY_SOURCE,
     MATCHED,
@@ -66,8 +66,8 @@ def merge(
       join, which adaptive execution never splits. Here they are spread over all tasks by their content, where there are
       so many that it pays.
     * `placeholders` are key values that stand for no key, such as -1. They are spread, too, if the target has none of
-      them, which a query asks just before; else they are merged as they are. No other writer may add such a key
-      between the two.
+      them, which a query asks just before; else they are merged as they are, also where another writer adds one
+      between the two: then the MERGE fails, without a commit, and runs once more.
     * A hot key of the target stays in one task: no exact cure inside one MERGE is known. `.explain()` says how long.
 
     Args:
@@ -154,10 +154,20 @@ class MergeBuilder:
     def execute(self) -> DataFrame:
         """Run the MERGE; return the numbers of affected rows, as Delta does.
 
+        Where another writer adds a row with a placeholder while it runs, it fails and is run once more without them.
+
         Raises:
             ArgumentError: there is no clause.
             Exception: Delta's own errors stay Delta's, and the table is unchanged then.
         """
+        try:
+            return self._run()
+        except Exception as error:
+            if not self.placeholders or PLACEHOLDER_ADDED not in str(error):
+                raise
+            return replace(self, placeholders=())._run()
+
+    def _run(self) -> DataFrame:
         with counted() as used:
             choice, condition = self._decided()
         spark, view = self.source.sparkSession, f"skewkit_merge_{uuid.uuid4().hex}"
@@ -202,23 +212,22 @@ class MergeBuilder:
         if source_row is None:
             return Choice("merge", "native", "the source has no column to tell rows of one key apart"), keys.condition
         absent, notes = self._absent_placeholders()
-        alone = _among(keys.source, absent)
-        piled, reason = self._piled(alone)
+        piled, reason = self._piled(absent)
         if not piled:
             return Choice("merge", "native", reason, notes=notes), keys.condition
-        return Choice("merge", "spread", reason, notes=notes), keys.spread(target_row or "0L", source_row, alone)
+        return Choice("merge", "spread", reason, notes=notes), keys.spread(target_row or "0L", source_row, absent)
 
-    def _piled(self, placeholders: str | None) -> tuple[bool, str]:
+    def _piled(self, placeholders: tuple[tuple[Any, ...], ...]) -> tuple[bool, str]:
         """Return whether rows that match nothing are so many that they pile up, and how many they are."""
         n = default_partitions(self.source.sparkSession)
-        if self.profile is not None and placeholders is None:
+        if self.profile is not None and not placeholders:
             rows, alone = self.profile.rows, self.profile.nulls
         else:
             costly = PlanFacts(self.source).cost_again
             if costly is not None:
                 return True, f"nobody counted null keys, as the source {costly}"
-            test = self.keys.null_source() + ("" if placeholders is None else f" OR {placeholders}")
-            counts = self.source.alias(self.aliases[1]).agg(F.count(F.lit(1)), F.expr(f"count_if({test})"))
+            test = F.expr(f"count_if({self.keys.alone(placeholders)})")
+            counts = self.source.alias(self.aliases[1]).agg(F.count(F.lit(1)), test)
             with described(self.source.sparkSession, "skewkit merge: null keys of the source"):
                 rows, alone = counts.collect()[0]
         text = f"{alone:,.0f} of {rows:,.0f} source rows have a key that matches nothing"
@@ -229,10 +238,10 @@ class MergeBuilder:
 
     def _absent_placeholders(self) -> tuple[tuple[tuple[Any, ...], ...], tuple[str, ...]]:
         """Return the placeholders that no target row has, and a note on the others."""
-        if not self.placeholders:
+        if not self.placeholders or not self.keys.target:
             return (), ()
         frame = self.target.alias(self.aliases[0])
-        tests = [_among(self.keys.target, [each]) for each in self.placeholders]
+        tests = [among(self.keys.target, [each]) for each in self.placeholders]
         with described(frame.sparkSession, "skewkit merge: placeholders among the target's keys"):
             flags = frame.agg(*(F.expr(f"coalesce(bool_or({test}), false)") for test in tests)).collect()[0]
         absent = tuple(each for each, there in zip(self.placeholders, flags, strict=True) if not there)
@@ -342,11 +351,3 @@ def _placeholders(given: Sequence[Any], keys: MergeKeys) -> tuple[tuple[Any, ...
         for part in value:
             sql_literal(part)
     return tuple(value for value in values if None not in value)
-
-
-def _among(sides: Sequence[str], values: Sequence[tuple[Any, ...]]) -> str | None:
-    """Return whether a key is one of some values, as SQL. None where there are none."""
-    if not values or not sides:
-        return None
-    tests = [" AND ".join(f"{s} = {sql_literal(v)}" for s, v in zip(sides, value, strict=True)) for value in values]
-    return f"coalesce({' OR '.join(f'({test})' for test in tests)}, false)"

@@ -12,12 +12,16 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from pyspark.sql.types import StructType
 
+from skewkit.delta.merge_sql import sql_literal
 from skewkit.errors import ArgumentError, ArgumentTypeError, ColumnNotFoundError, nearest
 from skewkit.spark.expressions.keys import has_fixed_hash, quoted
 from skewkit.spark.expressions.sql_condition import conjuncts_of, equality_of, names_in
+
+PLACEHOLDER_ADDED = "skewkit: another writer has added a row whose key is a placeholder"
 
 _MOST_HASHED = 8
 _PART = re.compile(r"`(?:[^`]|``)+`|\w+")
@@ -37,21 +41,24 @@ class MergeKeys:
     columns: tuple[str, ...] = ()
     why_native: str | None = None
 
-    def null_source(self) -> str:
-        """Return whether a source row's key is null, as SQL."""
-        return " OR ".join(f"({side}) IS NULL" for side in self.source)
+    def alone(self, placeholders: Sequence[tuple[Any, ...]] = ()) -> str:
+        """Return whether a source row matches nothing, as its key is null or one of `placeholders`, as SQL."""
+        null = " OR ".join(f"({side}) IS NULL" for side in self.source)
+        return f"{null} OR {among(self.source, placeholders)}" if placeholders else null
 
-    def spread(self, target_row: str, source_row: str, placeholders: str | None = None) -> str:
+    def spread(self, target_row: str, source_row: str, placeholders: Sequence[tuple[Any, ...]] = ()) -> str:
         """Return the condition that spreads rows of no match by the hashes `target_row` and `source_row`.
 
-        `placeholders` is a condition on source rows that are known to match nothing either.
+        `placeholders` are keys that no target row has. On a target row that has one all the same, which another writer
+        has added since this was found, the condition raises an error with the text `PLACEHOLDER_ADDED`.
         """
-        alone = self.null_source() if placeholders is None else f"{self.null_source()} OR {placeholders}"
+        added = f"WHEN {among(self.target, placeholders)} THEN raise_error('{PLACEHOLDER_ADDED}') "
         null_target = " OR ".join(f"({side}) IS NULL" for side in self.target)
         zero = f"pmod(xxhash64({', '.join(self.target)}), 1L)"
         return (
-            f"({self.condition}) AND CASE WHEN {null_target} THEN {target_row} ELSE {zero} END = "
-            f"CASE WHEN {alone} THEN {source_row} ELSE 0L END"
+            f"({self.condition}) AND "
+            f"CASE {added if placeholders else ''}WHEN {null_target} THEN {target_row} ELSE {zero} END = "
+            f"CASE WHEN {self.alone(placeholders)} THEN {source_row} ELSE 0L END"
         )
 
 
@@ -81,6 +88,16 @@ def merge_keys(
         f"on is a column name, a list of names or a condition as SQL text, not {type(on).__name__}; "
         f"write a Column as text, such as '{aliases[0]}.k = {aliases[1]}.k'"
     )
+
+
+def among(sides: Sequence[str], values: Sequence[tuple[Any, ...]]) -> str:
+    """Return whether a key, given by the SQL of its columns, is one of some values, as SQL.
+
+    >>> among(["t.a", "t.b"], [(-1, 0)])
+    'coalesce((t.a = -1 AND t.b = 0), false)'
+    """
+    tests = [" AND ".join(f"{s} = {sql_literal(v)}" for s, v in zip(sides, value, strict=True)) for value in values]
+    return f"coalesce({' OR '.join(f'({test})' for test in tests)}, false)"
 
 
 def row_hash(alias: str, columns: StructType, keys: Sequence[str]) -> str | None:

@@ -7,6 +7,7 @@ from pyspark.sql import functions as F
 
 import skewkit
 from skewkit import delta
+from skewkit.delta.merge_builder import MergeBuilder
 from skewkit.errors import ArgumentError, ArgumentTypeError, ColumnNotFoundError, UnsupportedError
 from skewkit.testing import assert_same_rows, partition_rows
 from tests.delta.tablelog import versions
@@ -228,6 +229,29 @@ def test_placeholders_are_spread_only_where_the_target_has_none(spark, tmp_path)
     with pytest.raises(Exception, match="DELTA_MULTIPLE_SOURCE_ROW_MATCHING"):
         again.execute()
     assert versions(ours) == 2
+
+
+def test_a_placeholder_that_another_writer_adds_before_the_merge_is_matched(spark, tmp_path, monkeypatch):
+    target = spark.range(100).selectExpr("id AS k", "id AS v")
+    source = spark.range(3000).selectExpr("if(id > 99, -id, id) AS k", "id AS v")
+    source = source.selectExpr("if(k < -1, -2, k) AS k", "v").where("k > -1 OR v % 2 = 0")
+    source = source.unionAll(spark.sql("SELECT -1L, 7L"))
+    plain, ours = twins(target, tmp_path)
+    asked = MergeBuilder._absent_placeholders
+
+    def asked_too_early(builder):
+        found = asked(builder)
+        for path in (plain, ours) if builder.placeholders else ():
+            spark.sql("SELECT -1L AS k, 0L AS v").write.format("delta").mode("append").save(path)
+        return found
+
+    monkeypatch.setattr(MergeBuilder, "_absent_placeholders", asked_too_early)
+    builder = delta.merge(ours, source, "k", placeholders=[-1, -2]).whenMatchedUpdateAll().whenNotMatchedInsertAll()
+    rows = builder.execute().collect()
+    clauses = ["WHEN MATCHED THEN UPDATE SET *", "WHEN NOT MATCHED THEN INSERT *"]
+    assert rows == plain_merge(spark, plain, source, "t.k = s.k", clauses)
+    assert_alike(spark, plain, ours)
+    assert versions(ours) == 3, "the table, the other writer's row, one MERGE"
 
 
 def test_schema_evolution_and_no_helper_column(spark, tmp_path):
