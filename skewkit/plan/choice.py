@@ -63,6 +63,15 @@ def small_reason(terms: Terms, stages: Sequence[Stage]) -> str:
     )
 
 
+def named_reason(terms: Terms, stages: Sequence[Stage]) -> str:
+    """Return why plain Spark is right whatever keys are named as hot."""
+    total = sum(stage.total for stage in stages)
+    return (
+        f"some {total:,.1f} s of work on {terms.slots} at the most: whatever keys are hot, no plan would save "
+        f"{terms.margin:g} s; strategy='salt' treats those that were named all the same"
+    )
+
+
 def cold_reason(plan: KeyPlan, weighed: Weighed) -> str | None:
     """Return why the native plan is right, or None where treating the hot keys pays."""
     if not plan.heavy and not plan.spread:

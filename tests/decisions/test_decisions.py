@@ -111,6 +111,18 @@ def test_given_profiles_and_named_keys_take_no_query(spark):
     assert "no key was named as hot" in found.reason
 
 
+@pytest.mark.parametrize("heavy", [[None], [-7], [7]])
+def test_keys_named_as_hot_in_small_frames_are_left_to_plain_spark(spark, heavy):
+    left, right = facts(spark, SMALL, 0.9), others(spark, SMALL // 10)
+    found = decided(skewkit.skew_join(left, right, "k", "left", heavy=heavy))
+    assert (found.strategy, found.jobs) == ("native", 0)
+    assert "strategy='salt'" in found.reason
+    with conf(spark, "spark.skewkit.margin", "-1e9"):
+        insisted = decided(skewkit.skew_join(left, right, "k", "left", heavy=heavy))
+    # A key that can have no null has no row to spread, whatever it may cost.
+    assert insisted.strategy == ("native" if heavy == [None] else "salt")
+
+
 @pytest.mark.parametrize(("name", "value"), [("slots", "many"), ("slots", "-1"), ("margin", "x"), ("margin", "nan")])
 def test_slots_and_margins_that_are_no_numbers(spark, name, value):
     with (

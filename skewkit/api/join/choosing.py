@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame
 from skewkit.api.join.join_decision import JoinDecision
 from skewkit.api.join.strategies import STRATEGIES, JoinStrategy
 from skewkit.errors import UnsupportedError
-from skewkit.plan.choice import Choice, hot_reason, native_reason, small_reason, unbalanced_reason
+from skewkit.plan.choice import Choice, hot_reason, named_reason, native_reason, small_reason, unbalanced_reason
 from skewkit.plan.costs import QUERY
 from skewkit.plan.explanation import placeholder_lines
 from skewkit.plan.join.prices import makes_many_pairs
@@ -57,8 +57,10 @@ def _without_keys(decision: JoinDecision) -> str | None:
         return f"Spark broadcasts one side ({join}): nothing is shuffled"
     if join == "CartesianProduct":
         return "the key is a constant, so that Spark pairs all rows (CartesianProduct): nothing is shuffled"
-    if request.informed or terms.margin < 0:
+    if terms.margin < 0 or request.profiles.left is not None:
         return None
+    if request.heavy is not None:
+        return _too_small_for_named(decision)
     if together is not None and not terms.worth_asking(together, QUERY):
         return small_reason(terms, together)
     unknown = next((side for side in decision.sides if side.facts.rows is None), None)
@@ -70,6 +72,18 @@ def _without_keys(decision: JoinDecision) -> str | None:
     if not terms.worth_asking(decision.most_work, decision.asking):
         return small_reason(terms, decision.most_work)
     return None
+
+
+def _too_small_for_named(decision: JoinDecision) -> str | None:
+    """Return why keys that are named as hot are left to plain Spark, or None. Nothing is read, so they may be absent.
+
+    A plan has as many tasks as partitions, where plain Spark's small ones are coalesced.
+    """
+    unknown = any(side.facts.rows is None for side in decision.sides)
+    most = decision.most_work_together or (None if unknown else decision.most_work)
+    if not decision.request.heavy or most is None or decision.terms.worth_asking(most, 0.0):
+        return None
+    return named_reason(decision.terms, most)
 
 
 def _cheapest(decision: JoinDecision) -> tuple[JoinStrategy, str]:

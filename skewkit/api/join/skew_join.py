@@ -71,13 +71,14 @@ def skew_join(
         partitions: number of partitions n; the session's shuffle partitions if None. If there are more than 200, and
             adaptive execution may coalesce them, `auto` takes fewer of frames that are only read, selected and
             filtered: one per MB, but 200 at least.
-        heavy: hot keys that you know, as a list of values (tuples for composite keys). They are treated in any case,
-            with `auto` by the cheapest strategy. In a large join one query says which, and the other hot keys that it
-            finds are treated, too. Else nothing is profiled, but the right side for `broadcast_head`, and they are
-            salted. They are taken to be hot in the frame that surely has more rows, as far as the optimizer knows. Else
-            they are hot in the left one (in a right join the right one). What Spark broadcasts as a whole is left to it
-            with `auto`, and so is a side that is repartitioned by the key. An empty list says that no key is hot.
-            Values that `left.hint("skew", "k", value)` or `right.hint(...)` names for the key are the same as these.
+        heavy: hot keys that you know, as a list of values (tuples for composite keys). `auto` treats them by the
+            cheapest strategy, unless the frames are so small that no plan could save the margin. In a large join one
+            query says which, and the other hot keys that it finds are treated, too. Else nothing is profiled, but the
+            right side for `broadcast_head`, and they are salted. They are taken to be hot in the frame that surely has
+            more rows, as far as the optimizer knows. Else they are hot in the left one (in a right join the right one).
+            What Spark broadcasts as a whole is left to it with `auto`, and so is a side that is repartitioned by the
+            key. An empty list says that no key is hot. Values that `left.hint("skew", "k", value)` or
+            `right.hint(...)` names for the key are the same as these.
         left_profile: profile of the left keys. Without it both sides are profiled as far as need be, as a rule in one
             query.
         right_profile: profile of the right keys, used with `left_profile`. Without it `broadcast_head` profiles the
