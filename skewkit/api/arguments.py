@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import re
-import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import replace
 from math import inf
 from typing import Any
-from weakref import WeakKeyDictionary
 
 from pyspark import errors as spark_errors
 from pyspark.errors import AnalysisException, PySparkException, PySparkTypeError
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame
 
+from skewkit.api.unknown_settings import tell_unknown_settings
 from skewkit.checks import whole_number
 from skewkit.errors import (
     ArgumentError,
@@ -28,7 +27,7 @@ from skewkit.errors import (
     nearest,
     shown,
 )
-from skewkit.options import PREFIX, Settings, read_settings, unknown_settings
+from skewkit.options import Settings, read_settings
 from skewkit.plan.profile.key_profile import KeyProfile
 from skewkit.plan.profile.rehash import NO_KEY, recast
 from skewkit.plan.profile.unread_profiles import named_heavy
@@ -37,7 +36,6 @@ from skewkit.spark.explained.plan_facts import PlanFacts
 from skewkit.spark.expressions.keys import Keys
 from skewkit.spark.session.compat import (
     conf_reader,
-    confs_named,
     default_partitions,
     is_column,
     is_frame,
@@ -111,23 +109,10 @@ def coalesced_partitions(partitions: int, all_facts: Sequence[PlanFacts]) -> int
 
 
 def settings_of(df: DataFrame) -> Settings:
-    """Return the settings of a frame's session; operators ask once, before any job.
-
-    Confs that are no settings are looked for the first time that a session is asked: to list them takes some 10 ms.
-    """
-    if df.sparkSession not in _TOLD:
-        tell_unknown_settings(df.sparkSession)
+    """Return the settings of a frame's session; operators ask once, before any job."""
+    tell_unknown_settings(df.sparkSession, again=False)
     settings = read_settings(conf_reader(df.sparkSession))
     return replace(settings, margin=-inf) if _INSISTED.get() else settings
-
-
-def tell_unknown_settings(spark: SparkSession) -> None:
-    """Warn of confs that are named as settings of skewkit and are none, of each once in a session."""
-    told = _TOLD.setdefault(spark, set())
-    for warning in unknown_settings(confs_named(spark, PREFIX)):
-        if warning not in told:
-            told.add(warning)
-            warnings.warn(warning, UserWarning, stacklevel=3)
 
 
 @contextmanager
@@ -141,10 +126,6 @@ def insisted() -> Iterator[None]:
 
 
 _INSISTED: ContextVar[bool] = ContextVar("insisted", default=False)
-
-
-_TOLD: WeakKeyDictionary[SparkSession, set[str]] = WeakKeyDictionary()
-"""Sessions whose confs have been looked through, with what they were warned of."""
 
 
 def analysed(build: Callable[[], DataFrame], functions: Iterable[str] = ()) -> DataFrame:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -15,6 +14,7 @@ from pyspark.sql import functions as F
 from skewkit.checks import one_of, real_number, whole_number
 from skewkit.delta.delta_table import TableName, check_free, table_detail, table_name
 from skewkit.errors import ArgumentError, ArgumentTypeError, ProfileError
+from skewkit.logs import warn_caller
 from skewkit.plan.profile.heavy_key import key_text
 from skewkit.plan.profile.key_profile import KeyProfile
 from skewkit.plan.write.file_plan import FilePlan
@@ -149,7 +149,7 @@ class ProfileHistory:
             try:
                 merged = each.profile if merged is None else merged.decay(decay).merge(each.profile)
             except ProfileError as error:
-                _warn(f"run {each.run_id!r} of {name!r} does not go with later ones and is passed over: {error}")
+                warn_caller(f"run {each.run_id!r} of {name!r} does not go with later ones and is passed over: {error}")
                 merged = each.profile
                 total = 0.0
             total = total * decay + 1.0
@@ -262,10 +262,11 @@ def _read(text: Any, keys: Sequence[str], run_id: str) -> KeyProfile | None:
     try:
         profile = KeyProfile.from_json(text)
     except ProfileError as error:
-        _warn(f"the profile of run {run_id!r} is passed over: {error}")
+        warn_caller(f"the profile of run {run_id!r} is passed over: {error}")
         return None
     if profile.keys != tuple(keys):
-        _warn(f"the profile of run {run_id!r} is of {list(profile.keys)}, not of {list(keys)}, and is passed over")
+        others = f"{list(profile.keys)}, not of {list(keys)}"
+        warn_caller(f"the profile of run {run_id!r} is of {others}, and is passed over")
         return None
     return profile
 
@@ -273,10 +274,6 @@ def _read(text: Any, keys: Sequence[str], run_id: str) -> KeyProfile | None:
 def _weights(profile: KeyProfile) -> tuple[float, ...]:
     """Return what tells an expected profile from a measured one, also after a cast of its keys."""
     return (profile.rows, profile.nulls, *(heavy.estimate for heavy in profile.heavy))
-
-
-def _warn(text: str) -> None:
-    warnings.warn(text, UserWarning, stacklevel=4)
 
 
 def _text(what: str, value: object) -> str:
