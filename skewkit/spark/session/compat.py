@@ -209,9 +209,9 @@ def _explain(frame: Any, mode: str) -> str:
 
     PySpark has kept that request private so far, so another version may be without it.
     """
-    ask = getattr(frame, "_explain_string", None) if is_connect(frame) else None
+    ask = getattr(type(frame), "_explain_string", None) if is_connect(frame) else None
     if ask is not None:
-        return str(ask(mode=mode.lower()))
+        return str(ask(frame, mode=mode.lower()))
     return str(frame.sparkSession.sql(f"EXPLAIN {mode} SELECT * FROM {{frame}}", frame=frame).collect()[0][0])
 
 
