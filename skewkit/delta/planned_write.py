@@ -38,7 +38,7 @@ def write(
     """Write a frame to a Delta table in files of about a target size. Return the plan of files.
 
     * The rows are the frame's, nothing else, in one commit of Delta's own writer.
-    * A partition value with more than 1.25 targets is cut into equal files, each by another task.
+    * A partition value with more than 1.25 targets is cut into equal files, by different tasks.
     * Smaller values are one file each, packed into tasks by LPT (Graham 1969). A task has one writer open at a time.
     * Without partition columns the files are even, and as many as are needed.
     * One query over the frame counts rows per partition value and samples rows to see their bytes in Parquet.

@@ -47,7 +47,7 @@ def repartition_by_file_size(
     Write what comes back at once, as in `frame.write.partitionBy(*keys).parquet(path)`: any sink will do that writes a
     file per task and partition value. The files do not depend on how many tasks the rows come from.
 
-    * A partition value of more than 1.25 targets is cut into equal files, each by another task.
+    * A partition value of more than 1.25 targets is cut into equal files, by different tasks.
     * Smaller ones are one file each, packed into tasks by LPT (`skewkit.partitioners.rules.lpt`).
     * Sizes are those of Parquet files, found by encoding a sample. Files are then within a factor of 2 of the target,
       of values that have as much.

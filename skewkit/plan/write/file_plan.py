@@ -37,7 +37,7 @@ class ValueBytes:
 class FilePlan:
     """Which files are planned: `files` in all, of `target` bytes at most but for `ABOVE`, and the route to them.
 
-    * A partition value with more bytes than that has `route.heavy` with a part for every file, each in another task.
+    * A partition value with more bytes than that has `route.heavy` with a part for every file, in different tasks.
     * Every other value is one file. Its bucket says which task writes it.
     * `cut` is the number of partition values with several files, `values` that of all, None where nobody counted.
     * `route` is None where no row needs a place: one task writes everything.

@@ -93,7 +93,9 @@ def own_bytes(
     target: float,
     codec: str,
 ) -> npt.NDArray[np.float64]:
-    """Return the bytes (values,) of every partition value, of some by their own rows. With few of these it keeps them.
+    """Return the bytes (values,) of every partition value, of some by their own rows.
+
+    A value of which fewer than `_FEWEST` rows were sampled stays as `found` has it.
 
     Args:
         found: bytes (values,) by the sample of all rows.
