@@ -1,9 +1,13 @@
 """The main job as users run it: in a process of its own, on a classic and on a Connect session."""
 
 import os
+import re
 import subprocess
 import sys
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
 
 import pytest
 
@@ -85,19 +89,36 @@ def test_without_java_there_is_one_sentence(tmp_path):
     assert len(job.stderr.strip().splitlines()) == 1
 
 
-def test_a_delta_jar_out_of_reach_is_one_sentence(tmp_path):
-    # An empty home has no jars kept from before, and the only repository it may ask is not there.
-    settings = tmp_path / "ivy.xml"
+def _delta_from(repository, folder):
+    """Return what a job says that asks one repository for Delta's jars; an empty home has none from before."""
+    settings = folder / "ivy.xml"
     settings.write_text(
         '<ivysettings><settings defaultResolver="none"/><resolvers><ibiblio name="none" m2compatible="true" '
-        'root="http://127.0.0.1:9/"/></resolvers></ivysettings>'
+        f'root="{repository}"/></resolvers></ivysettings>'
     )
     code = (
         "from skewkit.testing import local_session\n"
         f"local_session(delta=True, confs={{'spark.jars.ivySettings': {str(settings)!r}, "
-        f"'spark.jars.ivy': {str(tmp_path / 'ivy')!r}}})"
+        f"'spark.jars.ivy': {str(folder / 'ivy')!r}}})"
     )
     job = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, timeout=120, cwd=tmp_path, check=False
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=120, cwd=folder, check=False
     )
-    assert "EnvironmentProblem: The jars of Delta Lake could not be fetched" in job.stderr
+    return job.stderr
+
+
+def test_a_delta_jar_that_no_repository_has_is_named(tmp_path):
+    (tmp_path / "repository").mkdir()
+    handler = partial(SimpleHTTPRequestHandler, directory=tmp_path / "repository")
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        said = _delta_from(f"http://127.0.0.1:{server.server_address[1]}/", tmp_path)
+        server.shutdown()
+    assert re.search(r"EnvironmentProblem: No repository that answers \(127\.0\.0\.1\) has io\.delta:delta-spark", said)
+    assert "reached" not in said
+
+
+def test_a_delta_jar_out_of_reach_is_one_sentence(tmp_path):
+    # The only repository that it may ask is not there.
+    said = _delta_from("http://127.0.0.1:9/", tmp_path)
+    assert "EnvironmentProblem: The jars of Delta Lake could not be fetched" in said

@@ -16,6 +16,9 @@ from pyspark.sql import SparkSession
 
 from skewkit.errors import EnvironmentProblem
 
+_TRIED = re.compile(r"(?m)^\s+https?://([^/\s:]+)")
+"""The hosts that Ivy lists below a module that it did not find."""
+_UNREACHABLE = re.compile(r"(?:Host |Server access error at url https?://|connect to )([^/\s:]+)")
 _CONFS = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
@@ -111,6 +114,14 @@ def _why(said: str) -> str:
     if "unresolved dependency" in said.lower() or "UNRESOLVED DEPENDENCIES" in said:
         if re.search(r"#spark-connect\S*: not found", said):
             return "The server of Spark Connect could not be fetched; name another release in spark.jars.packages."
+        missing = re.findall(r"module not found: ([^#\s]+)#([^;\s]+);(\S+)", said)
+        answering = set(_TRIED.findall(said)) - set(_UNREACHABLE.findall(said))
+        if missing and answering:
+            names = ", ".join(dict.fromkeys(map(":".join, missing)))
+            return (
+                f"No repository that answers ({', '.join(sorted(answering))}) has {names}; install another release of "
+                "delta-spark, or name one in spark.jars.packages."
+            )
         return (
             "The jars of Delta Lake could not be fetched, because no Maven repository can be reached from here; "
             "connect to a network once (Spark keeps the jars in ~/.ivy2), or run without Delta."
