@@ -15,7 +15,7 @@ from pyspark.sql import functions as F
 from skewkit.api.arguments import check_batch, settings_of
 from skewkit.api.profile import skew_profile
 from skewkit.delta.delta_table import TableName, existing_table, table_name
-from skewkit.delta.merge_keys import PLACEHOLDER_ADDED, MergeKeys, among, merge_keys, row_hash
+from skewkit.delta.merge_keys import PLACEHOLDER_ADDED, MergeKeys, SqlKey, among, merge_keys, row_hash, sql_keys
 from skewkit.delta.merge_sql import (
     BY_SOURCE,
     MATCHED,
@@ -36,7 +36,7 @@ from skewkit.spark.explained.row_counts import row_bytes
 from skewkit.spark.expressions.columns import read_literal
 from skewkit.spark.expressions.keys import quoted
 from skewkit.spark.session.compat import default_partitions, is_column, tells_case
-from skewkit.spark.session.jobs import counted, described
+from skewkit.spark.session.jobs import Used, counted, described
 from skewkit.spark.session.remembered import remember
 
 _FEW_ROWS = 1_000
@@ -154,22 +154,27 @@ class MergeBuilder:
     def execute(self) -> DataFrame:
         """Run the MERGE; return the numbers of affected rows, as Delta does.
 
-        Where another writer adds a row with a placeholder while it runs, it fails and is run once more without them.
+        Where another writer adds a row whose key is a placeholder between the query for them and the statement, that
+        fails. It runs once more then, with placeholders as any other key.
 
         Raises:
             ArgumentError: there is no clause.
             Exception: Delta's own errors stay Delta's, and the table is unchanged then.
         """
+        with counted() as used:
+            choice, condition = self._decided()
         try:
-            return self._run()
+            return self._run(choice, condition, used)
         except Exception as error:
             if not self.placeholders or PLACEHOLDER_ADDED not in str(error):
                 raise
-            return replace(self, placeholders=())._run()
+            with counted() as again:
+                choice, condition = replace(self, placeholders=())._decided()
+            again.jobs += used.jobs
+            note = "another writer had added a row whose key is a placeholder, so the MERGE failed and ran once more"
+            return self._run(replace(choice, notes=(*choice.notes, note)), condition, again)
 
-    def _run(self) -> DataFrame:
-        with counted() as used:
-            choice, condition = self._decided()
+    def _run(self, choice: Choice, condition: str, used: Used) -> DataFrame:
         spark, view = self.source.sparkSession, f"skewkit_merge_{uuid.uuid4().hex}"
         # A view's plan is dropped from the cache with the view, so it must not be a plan that the user has cached.
         self.source.where(F.lit("merged by skewkit").isNotNull()).createOrReplaceTempView(view)
@@ -217,7 +222,7 @@ class MergeBuilder:
             return Choice("merge", "native", reason, notes=notes), keys.condition
         return Choice("merge", "spread", reason, notes=notes), keys.spread(target_row or "0L", source_row, absent)
 
-    def _piled(self, placeholders: tuple[tuple[Any, ...], ...]) -> tuple[bool, str]:
+    def _piled(self, placeholders: Sequence[SqlKey]) -> tuple[bool, str]:
         """Return whether rows that match nothing are so many that they pile up, and how many they are."""
         n = default_partitions(self.source.sparkSession)
         if self.profile is not None and not placeholders:
@@ -236,16 +241,18 @@ class MergeBuilder:
             return False, f"{text}, too few to pile up in {n} tasks"
         return True, f"{text}; one task of {n} would get all of them"
 
-    def _absent_placeholders(self) -> tuple[tuple[tuple[Any, ...], ...], tuple[str, ...]]:
+    def _absent_placeholders(self) -> tuple[tuple[SqlKey, ...], tuple[str, ...]]:
         """Return the placeholders that no target row has, and a note on the others."""
         if not self.placeholders or not self.keys.target:
             return (), ()
         frame = self.target.alias(self.aliases[0])
-        tests = [among(self.keys.target, [each]) for each in self.placeholders]
+        keys = self.source.alias(self.aliases[1]).select(*map(F.expr, self.keys.source))
+        values = sql_keys(self.placeholders, [field.dataType for field in keys.schema.fields])
+        tests = [among(self.keys.target, [each]) for each in values]
         with described(frame.sparkSession, "skewkit merge: placeholders among the target's keys"):
             flags = frame.agg(*(F.expr(f"coalesce(bool_or({test}), false)") for test in tests)).collect()[0]
-        absent = tuple(each for each, there in zip(self.placeholders, flags, strict=True) if not there)
-        there = len(self.placeholders) - len(absent)
+        absent = tuple(each for each, there in zip(values, flags, strict=True) if not there)
+        there = len(values) - len(absent)
         notes = (
             (f"{there} of the placeholders are keys of the target, so they are merged as they are",) if there else ()
         )

@@ -14,13 +14,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pyspark.sql.types import StructType
+from pyspark.sql.types import DataType, StructType
 
 from skewkit.delta.merge_sql import sql_literal
 from skewkit.errors import ArgumentError, ArgumentTypeError, ColumnNotFoundError, nearest
 from skewkit.spark.expressions.keys import has_fixed_hash, quoted
 from skewkit.spark.expressions.sql_condition import conjuncts_of, equality_of, names_in
 
+SqlKey = tuple[str, ...]
+"""The values of a key's columns, as SQL."""
 PLACEHOLDER_ADDED = "skewkit: another writer has added a row whose key is a placeholder"
 
 _MOST_HASHED = 8
@@ -41,12 +43,12 @@ class MergeKeys:
     columns: tuple[str, ...] = ()
     why_native: str | None = None
 
-    def alone(self, placeholders: Sequence[tuple[Any, ...]] = ()) -> str:
+    def alone(self, placeholders: Sequence[SqlKey] = ()) -> str:
         """Return whether a source row matches nothing, as its key is null or one of `placeholders`, as SQL."""
         null = " OR ".join(f"({side}) IS NULL" for side in self.source)
         return f"{null} OR {among(self.source, placeholders)}" if placeholders else null
 
-    def spread(self, target_row: str, source_row: str, placeholders: Sequence[tuple[Any, ...]] = ()) -> str:
+    def spread(self, target_row: str, source_row: str, placeholders: Sequence[SqlKey] = ()) -> str:
         """Return the condition that spreads rows of no match by the hashes `target_row` and `source_row`.
 
         `placeholders` are keys that no target row has. On a target row that has one all the same, which another writer
@@ -90,13 +92,29 @@ def merge_keys(
     )
 
 
-def among(sides: Sequence[str], values: Sequence[tuple[Any, ...]]) -> str:
+def sql_keys(values: Sequence[Sequence[Any]], source: Sequence[DataType]) -> tuple[SqlKey, ...]:
+    """Return keys as SQL in the types of the source's keys. What is no value of such a type becomes null.
+
+    MERGE compares the source's keys with the target's in a type that both have. So a value in the source's type is
+    equal to the same keys of the target as a source row that has it.
+
+    >>> from pyspark.sql.types import LongType
+    >>> sql_keys([(-1,)], [LongType()])
+    (('try_cast(-1 AS bigint)',),)
+    """
+    return tuple(
+        tuple(f"try_cast({sql_literal(v)} AS {type_.simpleString()})" for v, type_ in zip(value, source, strict=True))
+        for value in values
+    )
+
+
+def among(sides: Sequence[str], values: Sequence[SqlKey]) -> str:
     """Return whether a key, given by the SQL of its columns, is one of some values, as SQL.
 
-    >>> among(["t.a", "t.b"], [(-1, 0)])
+    >>> among(["t.a", "t.b"], [("-1", "0")])
     'coalesce((t.a = -1 AND t.b = 0), false)'
     """
-    tests = [" AND ".join(f"{s} = {sql_literal(v)}" for s, v in zip(sides, value, strict=True)) for value in values]
+    tests = [" AND ".join(f"{s} = {v}" for s, v in zip(sides, value, strict=True)) for value in values]
     return f"coalesce({' OR '.join(f'({test})' for test in tests)}, false)"
 
 

@@ -75,8 +75,8 @@ def sql_literal(value: Any) -> str:
     Raises:
         ArgumentTypeError: values of this type are not written here.
 
-    >>> sql_literal(5), sql_literal("it's"), sql_literal(None)
-    ('5', "cast(X'69742773' AS string)", 'NULL')
+    >>> sql_literal(5), sql_literal("it's"), sql_literal(None), sql_literal(math.nan)
+    ('5', "cast(X'69742773' AS string)", 'NULL', "cast('NaN' AS double)")
     """
     if value is None:
         return "NULL"
@@ -85,7 +85,7 @@ def sql_literal(value: Any) -> str:
     if isinstance(value, int):
         return str(value) if -(1 << 31) <= value < 1 << 31 else f"cast('{value}' AS bigint)"
     if isinstance(value, float):
-        return f"cast('{'NaN' if math.isnan(value) else value!r}' AS double)"
+        return f"cast('{'NaN' if math.isnan(value) else repr(value)}' AS double)"
     if isinstance(value, str):
         return f"cast(X'{value.encode().hex()}' AS string)"
     if isinstance(value, bytes | bytearray):

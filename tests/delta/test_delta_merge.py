@@ -254,6 +254,32 @@ def test_a_placeholder_that_another_writer_adds_before_the_merge_is_matched(spar
     assert versions(ours) == 3, "the table, the other writer's row, one MERGE"
 
 
+@pytest.mark.every(3)
+@pytest.mark.parametrize(
+    ("target_key", "source_key", "placeholders"),
+    [
+        ("if(id = 0, '-01', string(id))", "if(id < 9, -1L, id)", ["-1"]),
+        ("if(id = 0, '1900-1-1', concat('2020-01-', 10 + id))", "if(id < 9, date'1900-01-01', null)", ["1900-01-01"]),
+        ("if(id = 0, 9007199254740992L, id)", "if(id < 9, double(9007199254740992), double(id))", [2**53 + 1]),
+        ("if(id = 0, double('NaN'), double(id))", "if(id < 9, float('NaN'), float(id))", [float("nan")]),
+        ("id", "if(id < 9, null, id)", [-1, "unknown"]),
+        ("concat('n', id)", "if(id < 9, 'unknown', concat('n', id))", [-1, "unknown"]),
+    ],
+    ids=["text and number", "text and date", "number and double", "NaN", "of no number", "of no text"],
+)
+def test_placeholders_mean_what_a_source_row_with_them_would(spark, tmp_path, target_key, source_key, placeholders):
+    """MERGE compares keys of two types in a third; with one row of the key in the source it may match."""
+    plain, ours = twins(spark.range(20).selectExpr(f"{target_key} AS k", "id AS v"), tmp_path)
+    source = spark.range(8, 30).selectExpr(f"{source_key} AS k", "id AS v")
+    source = source.unionAll(spark.range(3000).selectExpr(f"cast(null AS {source.dtypes[0][1]})", "id"))
+    clauses = ["WHEN MATCHED THEN UPDATE SET *", "WHEN NOT MATCHED THEN INSERT *"]
+    builder = delta.merge(ours, source, "k", placeholders=placeholders).whenMatchedUpdateAll()
+    builder = builder.whenNotMatchedInsertAll()
+    expected = plain_merge(spark, plain, source, "t.k = s.k", clauses)
+    assert builder.execute().collect() == expected
+    assert_alike(spark, plain, ours)
+
+
 def test_schema_evolution_and_no_helper_column(spark, tmp_path):
     target = spark.range(50).selectExpr("id AS k", "struct(id AS a) AS s", "id AS v")
     source = spark.range(40, 100).selectExpr(
