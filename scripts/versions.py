@@ -54,7 +54,7 @@ def smoke(version: str, *options: str) -> dict[str, str]:
     environment.pop("SPARK_HOME", None)
     command = [str(python), str(ROOT / "scripts" / "smoke.py"), *options]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, cwd=HOME)
-    lines = [line for line in done.stdout.splitlines() if line[40:].startswith(("ok", "refused", "FAILED"))]
+    lines = [line for line in done.stdout.splitlines() if line[40:].startswith(("ok", "native", "refused", "FAILED"))]
     if not lines:
         return {
             "the session": f"FAILED   {done.stderr.strip().splitlines()[-1] if done.stderr.strip() else 'no output'}"

@@ -11,13 +11,13 @@ from skewkit.options import PREFIX, unknown_settings
 from skewkit.spark.session.compat import confs_named
 
 _TOLD: WeakKeyDictionary[SparkSession, set[str]] = WeakKeyDictionary()
-"""What each session was told. One that is here was looked through once."""
+"""What each session was warned of. A session in it has been looked through."""
 
 
 def tell_unknown_settings(spark: SparkSession, *, again: bool = True) -> None:
     """Warn of confs that are named as settings of skewkit and are none, of each once in a session.
 
-    Without `again` a session that was looked through is not once more: its confs are listed by the server.
+    Without `again` each session is looked through once only, as Spark has to list its confs.
     """
     if not again and spark in _TOLD:
         return

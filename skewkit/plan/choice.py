@@ -67,8 +67,8 @@ def named_reason(terms: Terms, stages: Sequence[Stage]) -> str:
     """Return why plain Spark is right whatever keys are named as hot."""
     total = sum(stage.total for stage in stages)
     return (
-        f"some {total:,.1f} s of work on {terms.slots} at the most: whatever keys are hot, no plan would save "
-        f"{terms.margin:g} s; strategy='salt' treats those that were named all the same"
+        f"at most {total:,.1f} s of work on {terms.slots}: whatever keys are hot, no plan would save "
+        f"{terms.margin:g} s (spark.skewkit.margin)"
     )
 
 

@@ -113,14 +113,33 @@ def test_given_profiles_and_named_keys_take_no_query(spark):
 
 @pytest.mark.parametrize("heavy", [[None], [-7], [7]])
 def test_keys_named_as_hot_in_small_frames_are_left_to_plain_spark(spark, heavy):
-    left, right = facts(spark, SMALL, 0.9), others(spark, SMALL // 10)
-    found = decided(skewkit.skew_join(left, right, "k", "left", heavy=heavy))
-    assert (found.strategy, found.jobs) == ("native", 0)
-    assert "strategy='salt'" in found.reason
+    left, right = facts(spark, SMALL, 0.9), others(spark, 100)
+    for named in (left, left.hint("skew", "k", 7)):
+        found = decided(skewkit.skew_join(named, right, "k", "left", heavy=heavy if named is left else None))
+        assert (found.strategy, found.jobs) == ("native", 0), found.text
+        assert "whatever keys are hot" in found.reason or heavy == [None]
     with conf(spark, "spark.skewkit.margin", "-1e9"):
         insisted = decided(skewkit.skew_join(left, right, "k", "left", heavy=heavy))
     # A key that can have no null has no row to spread, whatever it may cost.
     assert insisted.strategy == ("native" if heavy == [None] else "salt")
+
+
+def test_named_keys_that_are_on_both_sides_are_looked_for(spark):
+    """They may have so many pairs that a plan pays in small frames, too; one query tells."""
+    left, right = facts(spark, 60_000, 0.5), facts(spark, 60_000, 0.5).withColumnRenamed("v", "w")
+    with conf(spark, "spark.skewkit.slots", "32"):
+        hot = decided(skewkit.skew_join(left, right, "k", heavy=[7]))
+        absent = decided(skewkit.skew_join(left.where("k <> 7"), right, "k", heavy=[-7]))
+        semi = decided(skewkit.skew_join(left, right, "k", "semi", heavy=[7]))
+    assert (hot.strategy, hot.jobs) == ("salt", 1), hot.text
+    assert (absent.strategy, absent.jobs) == ("native", 1), absent.text
+    assert (semi.strategy, semi.jobs) == ("native", 0), semi.text
+
+
+def test_named_keys_of_frames_that_may_have_any_number_of_rows_are_treated(spark):
+    exploded = facts(spark, SMALL, 0.9).selectExpr("k", "explode(sequence(1, 1000)) AS e")
+    found = decided(skewkit.skew_join(exploded, others(spark, 100), "k", "left", heavy=[7]))
+    assert (found.strategy, found.jobs) == ("salt", 0), found.text
 
 
 @pytest.mark.parametrize(("name", "value"), [("slots", "many"), ("slots", "-1"), ("margin", "x"), ("margin", "nan")])

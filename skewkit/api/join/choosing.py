@@ -57,10 +57,8 @@ def _without_keys(decision: JoinDecision) -> str | None:
         return f"Spark broadcasts one side ({join}): nothing is shuffled"
     if join == "CartesianProduct":
         return "the key is a constant, so that Spark pairs all rows (CartesianProduct): nothing is shuffled"
-    if terms.margin < 0 or request.profiles.left is not None:
+    if request.informed or terms.margin < 0:
         return None
-    if request.heavy is not None:
-        return _too_small_for_named(decision)
     if together is not None and not terms.worth_asking(together, QUERY):
         return small_reason(terms, together)
     unknown = next((side for side in decision.sides if side.facts.rows is None), None)
@@ -74,18 +72,6 @@ def _without_keys(decision: JoinDecision) -> str | None:
     return None
 
 
-def _too_small_for_named(decision: JoinDecision) -> str | None:
-    """Return why keys that are named as hot are left to plain Spark, or None. Nothing is read, so they may be absent.
-
-    A plan has as many tasks as partitions, where plain Spark's small ones are coalesced.
-    """
-    unknown = any(side.facts.rows is None for side in decision.sides)
-    most = decision.most_work_together or (None if unknown else decision.most_work)
-    if not decision.request.heavy or most is None or decision.terms.worth_asking(most, 0.0):
-        return None
-    return named_reason(decision.terms, most)
-
-
 def _cheapest(decision: JoinDecision) -> tuple[JoinStrategy, str]:
     """Return the strategy that `auto` takes, and why."""
     native, main, keys = STRATEGIES["native"](decision), decision.evidence.main, decision.plan.keys
@@ -94,6 +80,11 @@ def _cheapest(decision: JoinDecision) -> tuple[JoinStrategy, str]:
             return native, "no key was named as hot"
         if not keys.heavy and not (keys.spread and decision.may_have_null_keys):
             return native, "of the keys that were named, the join has no row to spread"
+        most = decision.most_work_of_named
+        if most is not None and not decision.terms.worth_asking(most, 0.0):
+            return native, named_reason(decision.terms, most)
+        if decision.small_but_for_pairs:
+            return _cheapest(decision.unnamed)
         named = hot_reason(keys, named=True)
         bound = decision.pre_partitioned_reason()
         if bound is not None:

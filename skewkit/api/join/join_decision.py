@@ -113,6 +113,31 @@ class JoinDecision:
         return [Stage(joined_work(rows, self.widths, returned))]
 
     @cached_property
+    def most_work_of_named(self) -> list[Stage] | None:
+        """The most work where a named key may have all rows of both sides. None: nobody knows how many, or no limit.
+
+        What was joined, exploded or the like may have any number of rows. A negative margin sets no limit: the user
+        wants named keys treated, whatever that costs.
+        """
+        facts = self.sides.map(lambda side: side.facts)
+        if self.terms.margin < 0 or any(each.rows is None or not each.simple for each in facts):
+            return None
+        rows, unique = self.sides.map(lambda side: side.most_rows), any(side.unique for side in self.sides)
+        pairs = KINDS[self.request.kind].pairs and not unique
+        return [Stage(joined_work(rows, self.widths, rows.left * rows.right if pairs else 0.0))]
+
+    @property
+    def small_but_for_pairs(self) -> bool:
+        """Whether only pairs of a named key could make a plan pay, of frames that are soon asked for them."""
+        return self.most_work_of_named is not None and not self.terms.worth_asking(self.most_work, 0.0)
+
+    @cached_property
+    def unnamed(self) -> JoinDecision:
+        """This join without the keys that the user names: a query says which are hot."""
+        sides = self.sides.map(lambda side: replace(side, given=None))
+        return JoinDecision(replace(self.request, heavy=None), self.keys, sides, self.lost)
+
+    @cached_property
     def evidence(self) -> Evidence:
         """What is known of the keys; it may take one query."""
         return evidence_of(self.request, self.sides, self.keys)
@@ -124,11 +149,10 @@ class JoinDecision:
         It is asked where the shuffle that `salt` needs takes `ODDS` times as long. A sample that does not find every
         named key to be hot says nothing: the user may know better.
         """
-        sides = self.sides.map(lambda side: replace(side, given=None))
-        if any(side.facts.rows is None for side in sides):
+        if any(side.facts.rows is None for side in self.sides):
             return None
-        found = JoinDecision(replace(self.request, heavy=None), self.keys, sides, self.lost)
-        shuffle = [Stage(joined_work(sides.map(lambda side: side.most_rows), self.widths, 0.0))]
+        found = self.unnamed
+        shuffle = [Stage(joined_work(self.sides.map(lambda side: side.most_rows), self.widths, 0.0))]
         if not self.terms.worth_weighing(shuffle, found.asking):
             return None
         named, hot = ({heavy.hash for heavy in each.plan.keys.heavy} for each in (self, found))

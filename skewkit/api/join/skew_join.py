@@ -72,8 +72,9 @@ def skew_join(
             adaptive execution may coalesce them, `auto` takes fewer of frames that are only read, selected and
             filtered: one per MB, but 200 at least.
         heavy: hot keys that you know, as a list of values (tuples for composite keys). `auto` treats them by the
-            cheapest strategy, unless the frames are so small that no plan could save the margin. In a large join one
-            query says which, and the other hot keys that it finds are treated, too. Else nothing is profiled, but the
+            cheapest strategy. In a large join one query says which, and the other hot keys that it finds are treated,
+            too. Frames so small that no plan could save the margin are left to plain Spark. If only a key with many
+            rows on both sides could make it worthwhile, one query looks for such. Else nothing is profiled, but the
             right side for `broadcast_head`, and they are salted. They are taken to be hot in the frame that surely has
             more rows, as far as the optimizer knows. Else they are hot in the left one (in a right join the right one).
             What Spark broadcasts as a whole is left to it with `auto`, and so is a side that is repartitioned by the
