@@ -29,7 +29,8 @@ def skew_profile(
 
     * Every key with a share of at least theta = 1/(5n) of the rows is in `.heavy` (threshold of the D-Choices
       paper, Section III-A), n = `partitions`.
-    * Counted exactly, `low == estimate == high`. From a sample, the bounds hold at 4.5 standard errors.
+    * Counted exactly, `low == estimate == high`. From a sample these are Chernoff's bounds: at most one key
+      in 25,000 is outside.
     * `.heavy`, `.tail` and `.nulls` add up to `.rows`, but for rows of composite keys that are partly null,
       which count as nulls.
 

@@ -58,8 +58,8 @@ def sampled_profile(
 ) -> KeyProfile:
     """Return the profile of a sample. Its heavy keys have hashes and, instead of values, None.
 
-    * Each row of the frame is in the sample with the same probability, `rows.fraction`, and the bounds hold at 4.5
-      standard errors.
+    * Each row of the frame is in the sample with the same probability, `rows.fraction`, and the bounds are
+      those of `sample_bounds`.
     * Of a sample of files the bounds also hold for what differs from file to file. An estimate's standard error is that
       of the sum of k of K files, sqrt(k s^2 (1 - k/K)), with s^2 the variance of a key's rows per file taken.
     * A row that matches nothing counts among the nulls.

@@ -120,7 +120,7 @@ def ask(questions: Sequence[Question], partitions: int, settings: Settings, *, w
 
     * The sample has a bounded number of rows, whatever the frame has, and needs no count of them beforehand.
     * Of a table of many files only some are read, evenly along their order (`FileSample`). The profile says so.
-    * All numbers of a profile are those of a Bernoulli sample of one fraction, with bounds at 4.5 standard errors.
+    * All numbers of a profile are those of a Bernoulli sample of one fraction, with bounds as `sample_bounds` has them.
     * A second query runs only where the values of keys cannot be brought to Python: without them.
 
     >>> from skewkit.spark.expressions.keys import find_keys
