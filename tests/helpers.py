@@ -2,6 +2,7 @@
 
 import io
 import re
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, redirect_stdout
 
@@ -17,16 +18,22 @@ VERSION = tuple(int(part) for part in pyspark.__version__.split(".")[:2])
 
 @contextmanager
 def conf(spark: SparkSession, name: str, value: str) -> Iterator[None]:
-    """Set a session conf for a while."""
+    """Set a session conf for a while. A Connect client warns of one that Spark has deprecated."""
     before = spark.conf.get(name, None)
-    spark.conf.set(name, value)
+    _set(spark, name, value)
     try:
         yield
     finally:
-        if before is None:
+        _set(spark, name, before)
+
+
+def _set(spark: SparkSession, name: str, value: str | None) -> None:
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message=".*has been deprecated in Spark", category=UserWarning)
+        if value is None:
             spark.conf.unset(name)
         else:
-            spark.conf.set(name, before)
+            spark.conf.set(name, value)
 
 
 def explained(frame: DataFrame, mode: str = "COST") -> str:
