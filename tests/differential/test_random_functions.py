@@ -36,7 +36,7 @@ def test_random_group_functions(spark, shaped, draw, settings, number, request):
             assert_equal_rows(collected(found), expected)
 
 
-@pytest.mark.slow  # for some keys plain Spark's own cogroup fails an assertion, and then the test does
+@pytest.mark.slow
 @pytest.mark.parametrize("number", cases(few=10, many=60))
 def test_random_cogroups(facts, shaped, draw, settings, number):
     keys, left = keys_of(draw), shaped()
@@ -49,4 +49,11 @@ def test_random_cogroups(facts, shaped, draw, settings, number):
     groups = [skewkit.skew_groupby(frame, *keys, strategy=strategy, partitions=n) for frame in (left, right)]
     found = groups[0].cogroup(groups[1]).applyInPandas(function, schema)
     print(skewkit.explain(found))
-    assert_same(found, left.groupBy(*keys).cogroup(right.groupBy(*keys)).applyInPandas(function, schema))
+    plain = left.groupBy(*keys).cogroup(right.groupBy(*keys)).applyInPandas(function, schema)
+    try:
+        collected(plain)
+    except Exception as error:
+        if "CoGroupedIterator" not in str(error):
+            raise
+        pytest.skip("for these keys plain Spark's own cogroup fails an assertion")
+    assert_same(found, plain)
