@@ -29,8 +29,8 @@ def skew_profile(
 
     * Every key with a share of at least theta = 1/(5n) of the rows is in `.heavy` (threshold of the D-Choices
       paper, Section III-A), n = `partitions`.
-    * Counted exactly, `low == estimate == high`. From a sample these are Chernoff's bounds: at most one key
-      in 25,000 is outside.
+    * Counted exactly, `low == estimate == high`. From a sample of rows these are Chernoff's bounds: the
+      rows of a given key are beyond each of the two in at most one sample of 25,000.
     * `.heavy`, `.tail` and `.nulls` add up to `.rows`, but for rows of composite keys that are partly null,
       which count as nulls.
 

@@ -55,20 +55,11 @@ class Weighed:
 
 
 def small_reason(terms: Terms, stages: Sequence[Stage]) -> str:
-    """Return why plain Spark is right before any key was read."""
+    """Return why plain Spark is right whatever keys are hot: no key was read."""
     total = sum(stage.total for stage in stages)
     return (
-        f"some {total:,.1f} s of work on {terms.slots} at the most: whatever the keys are, no plan would save enough "
-        "to read them"
-    )
-
-
-def named_reason(terms: Terms, stages: Sequence[Stage]) -> str:
-    """Return why plain Spark is right whatever keys are named as hot."""
-    total = sum(stage.total for stage in stages)
-    return (
-        f"at most {total:,.1f} s of work on {terms.slots}: whatever keys are hot, no plan would save "
-        f"{terms.margin:g} s (spark.skewkit.margin)"
+        f"some {total:,.1f} s of work on {terms.slots} at the most: whatever keys are hot, no plan would save enough, "
+        f"with a margin of {terms.margin:g} s (spark.skewkit.margin)"
     )
 
 

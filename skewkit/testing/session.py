@@ -19,6 +19,7 @@ from skewkit.errors import EnvironmentProblem
 _TRIED = re.compile(r"(?m)^\s+https?://([^/\s:]+)")
 """The hosts that Ivy lists below a module that it did not find."""
 _UNREACHABLE = re.compile(r"(?:Host |Server access error at url https?://|connect to )([^/\s:]+)")
+"""The hosts of which Ivy or Java says that they do not answer."""
 _CONFS = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",

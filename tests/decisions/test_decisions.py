@@ -5,6 +5,7 @@ from contextlib import ExitStack
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 
 import skewkit
 from tests.helpers import conf
@@ -124,6 +125,17 @@ def test_keys_named_as_hot_in_small_frames_are_left_to_plain_spark(spark, heavy)
     assert insisted.strategy == ("native" if heavy == [None] else "salt")
 
 
+@pytest.mark.parametrize("heavy", [[-7], [7]])
+def test_aggregates_of_small_frames_are_left_to_plain_spark_whatever_keys_are_named(spark, heavy):
+    frame = facts(spark, SMALL, 0.9)
+    found = decided(skewkit.skew_groupby(frame, "k", heavy=heavy).agg(F.collect_set("v")))
+    assert (found.strategy, found.jobs) == ("native", 0), found.text
+    assert "whatever keys are hot" in found.reason
+    with conf(spark, "spark.skewkit.margin", "-1e9"):
+        insisted = decided(skewkit.skew_groupby(frame, "k", heavy=heavy).agg(F.collect_set("v")))
+    assert insisted.strategy == "w_choices"
+
+
 def test_named_keys_that_are_on_both_sides_are_looked_for(spark):
     """They may have so many pairs that a plan pays in small frames, too; one query tells."""
     left, right = facts(spark, 60_000, 0.5), facts(spark, 60_000, 0.5).withColumnRenamed("v", "w")
@@ -133,6 +145,7 @@ def test_named_keys_that_are_on_both_sides_are_looked_for(spark):
         semi = decided(skewkit.skew_join(left, right, "k", "semi", heavy=[7]))
     assert (hot.strategy, hot.jobs) == ("salt", 1), hot.text
     assert (absent.strategy, absent.jobs) == ("native", 1), absent.text
+    assert all("small but for what named keys may pair" in each.reason for each in (hot, absent))
     assert (semi.strategy, semi.jobs) == ("native", 0), semi.text
 
 

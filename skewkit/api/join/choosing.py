@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame
 from skewkit.api.join.join_decision import JoinDecision
 from skewkit.api.join.strategies import STRATEGIES, JoinStrategy
 from skewkit.errors import UnsupportedError
-from skewkit.plan.choice import Choice, hot_reason, named_reason, native_reason, small_reason, unbalanced_reason
+from skewkit.plan.choice import Choice, hot_reason, native_reason, small_reason, unbalanced_reason
 from skewkit.plan.costs import QUERY
 from skewkit.plan.explanation import placeholder_lines
 from skewkit.plan.join.prices import makes_many_pairs
@@ -48,11 +48,11 @@ def _without_keys(decision: JoinDecision) -> str | None:
     """Return why plain Spark is right, from what the optimizer knows and the user says, or None."""
     request, terms = decision.request, decision.terms
     if not request.informed and terms.margin >= 0:
-        made = decision.most_work_of_made
+        made = decision.most_work.of_made
         if made is not None and not terms.worth_asking(made, QUERY):
             return small_reason(terms, made)
     join = top_join(decision.physical)
-    together = decision.most_work_together
+    together = decision.most_work.of_sources
     if join is not None and join.startswith("Broadcast"):
         return f"Spark broadcasts one side ({join}): nothing is shuffled"
     if join == "CartesianProduct":
@@ -67,32 +67,17 @@ def _without_keys(decision: JoinDecision) -> str | None:
             f"nobody knows how many rows the {unknown.side} side has, so nothing can be weighed; name hot keys "
             "(heavy=) or give a profile to have them treated"
         )
-    if not terms.worth_asking(decision.most_work, decision.asking):
-        return small_reason(terms, decision.most_work)
+    most = decision.most_work.of_sides
+    if not terms.worth_asking(most, decision.asking):
+        return small_reason(terms, most)
     return None
 
 
 def _cheapest(decision: JoinDecision) -> tuple[JoinStrategy, str]:
     """Return the strategy that `auto` takes, and why."""
-    native, main, keys = STRATEGIES["native"](decision), decision.evidence.main, decision.plan.keys
-    if main.named:
-        if not main.heavy and not main.null_heavy:
-            return native, "no key was named as hot"
-        if not keys.heavy and not (keys.spread and decision.may_have_null_keys):
-            return native, "of the keys that were named, the join has no row to spread"
-        most = decision.most_work_of_named
-        if most is not None and not decision.terms.worth_asking(most, 0.0):
-            return native, named_reason(decision.terms, most)
-        if decision.small_but_for_pairs:
-            return _cheapest(decision.unnamed)
-        named = hot_reason(keys, named=True)
-        bound = decision.pre_partitioned_reason()
-        if bound is not None:
-            return native, f"{bound}; {named}"
-        if decision.weighed is None:
-            return STRATEGIES["salt"](decision), named
-        best, prices, _ = _priced(decision.weighed)
-        return best, f"{named}; expected on {decision.terms.slots}: {_seconds(prices)}"
+    if decision.evidence.main.named:
+        return _cheapest_of_named(decision)
+    native, keys = STRATEGIES["native"](decision), decision.plan.keys
     if not keys.heavy and not keys.spread:
         return native, f"no key holds {1 / (5 * keys.partitions):.2%} of the work or more: hashing is balanced"
     if not keys.is_more_balanced:
@@ -110,6 +95,29 @@ def _cheapest(decision: JoinDecision) -> tuple[JoinStrategy, str]:
         return best, "; ".join([reason, *without])
     remedy = terms.remedy(decision.native_stages, decision.partitions)
     return native, f"{reason}: no plan saves {terms.margin:g} s{remedy}"
+
+
+def _cheapest_of_named(decision: JoinDecision) -> tuple[JoinStrategy, str]:
+    """Return the strategy that `auto` takes for keys that the user names as hot, and why."""
+    native, main, keys = STRATEGIES["native"](decision), decision.evidence.main, decision.plan.keys
+    if not main.heavy and not main.null_heavy:
+        return native, "no key was named as hot"
+    if not keys.heavy and not (keys.spread and decision.may_have_null_keys):
+        return native, "of the keys that were named, the join has no row to spread"
+    most = decision.most_work.of_named
+    if most is not None and not decision.terms.worth_asking(most, 0.0):
+        return native, small_reason(decision.terms, most)
+    if decision.most_work.small_but_for_pairs:
+        best, reason = _cheapest(decision.unnamed)
+        return best, f"small but for what named keys may pair, so a query says which keys are hot: {reason}"
+    named = hot_reason(keys, named=True)
+    bound = decision.pre_partitioned_reason()
+    if bound is not None:
+        return native, f"{bound}; {named}"
+    if decision.weighed is None:
+        return STRATEGIES["salt"](decision), named
+    best, prices, _ = _priced(decision.weighed)
+    return best, f"{named}; expected on {decision.terms.slots}: {_seconds(prices)}"
 
 
 def _priced(decision: JoinDecision) -> tuple[JoinStrategy, dict[str, float], dict[str, str]]:

@@ -8,6 +8,7 @@ from typing import Any
 
 from skewkit.api.arguments import coalesced_partitions, stale_note
 from skewkit.api.join.evidence import Evidence, evidence_of, unknown_sides
+from skewkit.api.join.most_work import MostWork
 from skewkit.api.join.request import JoinRequest
 from skewkit.api.join.sides import JoinSide
 from skewkit.plan.choice import native_reason
@@ -26,8 +27,6 @@ from skewkit.spark.session.slots import terms_of
 
 _SURELY = 10
 """A guess of rows is right within a factor of ten or so (`guess_rows`), so less does not say which side is larger."""
-_BOTH = 0.01
-"""The share of a key on both sides whose pairs are expected at the most, before any key was read."""
 _ADAPTIVE = ("spark.sql.adaptive.enabled", "spark.sql.adaptive.skewJoin.enabled")
 
 
@@ -84,52 +83,9 @@ class JoinDecision:
         return QUERY + sum(each) if each else 0.0  # it is one query
 
     @cached_property
-    def most_work(self) -> list[Stage]:
-        """The most work that plain Spark's plan may have by the optimizer's guess, before any key was read."""
-        unique = any(side.unique for side in self.sides)
-        return self._most_work(self.sides.map(lambda side: side.most_rows), unique=unique)
-
-    @cached_property
-    def most_work_of_made(self) -> list[Stage] | None:
-        """`most_work`, where skewkit made one of the sides: its plan is long, and its sources are known without it."""
-        facts = self.sides.map(lambda side: side.facts)
-        if not any(each.made for each in facts) or any(each.source_rows is None for each in facts):
-            return None
-        return self._most_work(facts.map(lambda each: each.most_source_rows), unique=False)
-
-    @cached_property
-    def most_work_together(self) -> list[Stage] | None:
-        """`most_work`, from the sources of both sides in plain Spark's plan. None: nobody knows them."""
-        facts = self.native_facts
-        if facts.source_rows is None:
-            return None
-        half = facts.most_source_rows / 2
-        return self._most_work(Pair(half, half), unique=False)
-
-    def _most_work(self, rows: Pair[float], *, unique: bool) -> list[Stage]:
-        """Return the stage of a join of so many rows, in which no key has more than `_BOTH` of them on both sides."""
-        pairs = KINDS[self.request.kind].pairs and not unique
-        returned = rows.left * rows.right * _BOTH**2 if pairs else 0.0
-        return [Stage(joined_work(rows, self.widths, returned))]
-
-    @cached_property
-    def most_work_of_named(self) -> list[Stage] | None:
-        """The most work where a named key may have all rows of both sides. None: nobody knows how many, or no limit.
-
-        What was joined, exploded or the like may have any number of rows. A negative margin sets no limit: the user
-        wants named keys treated, whatever that costs.
-        """
-        facts = self.sides.map(lambda side: side.facts)
-        if self.terms.margin < 0 or any(each.rows is None or not each.simple for each in facts):
-            return None
-        rows, unique = self.sides.map(lambda side: side.most_rows), any(side.unique for side in self.sides)
-        pairs = KINDS[self.request.kind].pairs and not unique
-        return [Stage(joined_work(rows, self.widths, rows.left * rows.right if pairs else 0.0))]
-
-    @property
-    def small_but_for_pairs(self) -> bool:
-        """Whether only pairs of a named key could make a plan pay, of frames that are soon asked for them."""
-        return self.most_work_of_named is not None and not self.terms.worth_asking(self.most_work, 0.0)
+    def most_work(self) -> MostWork:
+        """The most work that plain Spark's plan may have, before any key was read."""
+        return MostWork(self.request, self.sides, self.native_facts, self.terms)
 
     @cached_property
     def unnamed(self) -> JoinDecision:

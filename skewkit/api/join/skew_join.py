@@ -57,8 +57,8 @@ def skew_join(
       estimate, for the slots that the session has (`spark.skewkit.slots`). Else the plan is the user's own.
     * Without a profile `auto` runs at most one query, which samples the keys of both sides, and none where the
       optimizer knows that no plan would pay. With a left profile it runs none, but for `broadcast_head`,
-      which has to know the right keys. With `heavy` it runs one only where the
-      shuffle is expected to take eight times as long as the query, or longer.
+      which has to know the right keys. With `heavy` it runs one in a large join, and in a small one whose named
+      keys may have so many pairs that another plan pays.
 
     Args:
         left: the left frame.
@@ -72,10 +72,11 @@ def skew_join(
             adaptive execution may coalesce them, `auto` takes fewer of frames that are only read, selected and
             filtered: one per MB, but 200 at least.
         heavy: hot keys that you know, as a list of values (tuples for composite keys). `auto` treats them by the
-            cheapest strategy. In a large join one query says which, and the other hot keys that it finds are treated,
-            too. Frames so small that no plan could save the margin are left to plain Spark. If only a key with many
-            rows on both sides could make it worthwhile, one query looks for such. Else nothing is profiled, but the
-            right side for `broadcast_head`, and they are salted. They are taken to be hot in the frame that surely has
+            cheapest strategy. In a large join, whose shuffle is expected to take eight times as long as a query, one
+            query says which, and the other hot keys that it finds are treated, too. Frames so small that no plan could
+            save the margin are left to plain Spark. If only a key with many rows on both sides could make it
+            worthwhile, one query looks for such. Else nothing is profiled, but the right side for `broadcast_head`, and
+            they are salted. They are taken to be hot in the frame that surely has
             more rows, as far as the optimizer knows. Else they are hot in the left one (in a right join the right one).
             What Spark broadcasts as a whole is left to it with `auto`, and so is a side that is repartitioned by the
             key. An empty list says that no key is hot. Values that `left.hint("skew", "k", value)` or
