@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -15,6 +14,7 @@ from pyspark.sql import functions as F
 from skewkit.api.arguments import check_batch, settings_of
 from skewkit.api.profile import skew_profile
 from skewkit.delta.delta_table import TableName, existing_table, table_name
+from skewkit.delta.merge_arguments import assigned_column, clause_sql, placeholder_keys
 from skewkit.delta.merge_keys import PLACEHOLDER_ADDED, MergeKeys, SqlKey, among, merge_keys, row_hash, sql_keys
 from skewkit.delta.merge_sql import (
     BY_SOURCE,
@@ -23,19 +23,16 @@ from skewkit.delta.merge_sql import (
     MergeClause,
     insert_action,
     merge_statement,
-    sql_literal,
     update_action,
 )
-from skewkit.errors import ArgumentError, ArgumentTypeError, ColumnNotFoundError, KeyTypeError, nearest
+from skewkit.errors import ArgumentError, ArgumentTypeError, KeyTypeError
 from skewkit.plan.choice import Choice
 from skewkit.plan.explanation import choice_text
 from skewkit.plan.profile.heavy_key import key_text
 from skewkit.plan.profile.key_profile import KeyProfile
 from skewkit.spark.explained.plan_facts import PlanFacts
 from skewkit.spark.explained.row_counts import row_bytes
-from skewkit.spark.expressions.columns import read_literal
-from skewkit.spark.expressions.keys import quoted
-from skewkit.spark.session.compat import default_partitions, is_column, tells_case
+from skewkit.spark.session.compat import default_partitions, tells_case
 from skewkit.spark.session.jobs import Used, counted, described
 from skewkit.spark.session.remembered import remember
 
@@ -45,8 +42,6 @@ _STRAGGLES = 1.5
 """The longest task, in mean tasks, from which on a hot key is worth a word."""
 _PILED = 0.5
 """Rows that match nothing are spread from so many mean partitions of both sides' rows on."""
-_PART = r"`(?:[^`]|``)+`|\w+"
-_ASSIGNED = re.compile(rf"(?:{_PART})(?:\.(?:{_PART}))*")
 
 
 def merge(
@@ -95,7 +90,9 @@ def merge(
     target = table.read(source.sparkSession)
     keys = merge_keys(on, target.schema, source.schema, aliases=aliases, tells_case=tells_case(source.sparkSession))
     target_rows = detail.bytes / max(1.0, row_bytes(target.schema))
-    return MergeBuilder(table, target, source, keys, aliases, _placeholders(placeholders, keys), profile, target_rows)
+    return MergeBuilder(
+        table, target, source, keys, aliases, placeholder_keys(placeholders, len(keys.source)), profile, target_rows
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -301,7 +298,7 @@ class MergeBuilder:
     # --- clauses ---
 
     def _with(self, rows: str, action: str, condition: Any) -> MergeBuilder:
-        text = None if condition is None else _sql(condition, "condition")
+        text = None if condition is None else clause_sql(condition, "condition")
         return replace(self, clauses=(*self.clauses, MergeClause(rows, action, text)))
 
     def _assigned(self, given: Mapping[str, Any] | None, method: str, name: str) -> list[tuple[str, str]]:
@@ -310,51 +307,5 @@ class MergeBuilder:
         if not isinstance(given, Mapping):
             raise ArgumentTypeError(f"{name} of {method} maps columns to SQL texts, and is {type(given).__name__}")
         # Columns of the source are new ones of the table where its schema evolves, which may be said later.
-        known = [*self.target.columns, *self.source.columns]
-        return [(self._column(str(k), known, method), _sql(v, name)) for k, v in given.items()]
-
-    def _column(self, name: str, known: Sequence[str], method: str) -> str:
-        """Return a column to set as SQL: one by its bare name, or SQL such as `t.s.field` as it is.
-
-        Raises:
-            ColumnNotFoundError: there is none of this name.
-        """
-        folded = {column.lower() for column in known}
-        if name.lower() in folded:
-            return quoted(name)
-        parts = [part.strip("`").replace("``", "`") for part in re.findall(_PART, name)]
-        own = parts[1:] if len(parts) > 1 and parts[0].lower() == self.aliases[0].lower() else parts
-        if _ASSIGNED.fullmatch(name) is None or own[0].lower() in folded or parts[0].lower() in folded:
-            return name
-        raise ColumnNotFoundError(
-            f"{method} sets column {name!r}, which is not in the table: {nearest(own[-1], self.target.columns)}"
-        )
-
-
-def _sql(value: Any, what: str) -> str:
-    """Return a condition or a value as SQL; of Columns only literals can be."""
-    if isinstance(value, str):
-        return value
-    if is_column(value):
-        literal = read_literal(value)
-        if literal is not None and isinstance(literal[0], bool | int | float | type(None)):
-            return sql_literal(literal[0])
-        raise ArgumentTypeError(
-            f"{what} holds a Column, which has no SQL text; write it as text, such as 's.amount + 1'"
-        )
-    if isinstance(value, bool | int | float):
-        return sql_literal(value)
-    raise ArgumentTypeError(f"{what} holds {type(value).__name__} {value!r}; expected SQL text, such as 's.amount'")
-
-
-def _placeholders(given: Sequence[Any], keys: MergeKeys) -> tuple[tuple[Any, ...], ...]:
-    if isinstance(given, str | bytes) or not isinstance(given, Sequence):
-        raise ArgumentTypeError(f"placeholders is a list of key values, not {given!r}")
-    values = [each if isinstance(each, tuple) else (each,) for each in given]
-    width = len(keys.source)
-    for value in values:
-        if width and len(value) != width:
-            raise ArgumentError(f"placeholder {value!r} has {len(value)} value(s) and the key has {width} column(s)")
-        for part in value:
-            sql_literal(part)
-    return tuple(value for value in values if None not in value)
+        known, alias = list(dict.fromkeys([*self.target.columns, *self.source.columns])), self.aliases[0]
+        return [(assigned_column(str(k), alias, known, method), clause_sql(v, name)) for k, v in given.items()]

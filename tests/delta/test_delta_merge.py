@@ -231,7 +231,8 @@ def test_placeholders_are_spread_only_where_the_target_has_none(spark, tmp_path)
     assert versions(ours) == 2
 
 
-def test_a_placeholder_that_another_writer_adds_before_the_merge_is_matched(spark, tmp_path, monkeypatch):
+@pytest.mark.parametrize("adaptive", [True, False])
+def test_a_placeholder_that_another_writer_adds_before_the_merge_is_matched(spark, tmp_path, monkeypatch, adaptive):
     target = spark.range(100).selectExpr("id AS k", "id AS v")
     source = spark.range(3000).selectExpr("if(id > 99, -id, id) AS k", "id AS v")
     source = source.selectExpr("if(k < -1, -2, k) AS k", "v").where("k > -1 OR v % 2 = 0")
@@ -247,14 +248,17 @@ def test_a_placeholder_that_another_writer_adds_before_the_merge_is_matched(spar
 
     monkeypatch.setattr(MergeBuilder, "_absent_placeholders", asked_too_early)
     builder = delta.merge(ours, source, "k", placeholders=[-1, -2]).whenMatchedUpdateAll().whenNotMatchedInsertAll()
-    rows = builder.execute().collect()
     clauses = ["WHEN MATCHED THEN UPDATE SET *", "WHEN NOT MATCHED THEN INSERT *"]
-    assert rows == plain_merge(spark, plain, source, "t.k = s.k", clauses)
+    with conf(spark, "spark.sql.adaptive.enabled", str(adaptive).lower()):
+        done = builder.execute()
+        assert done.collect() == plain_merge(spark, plain, source, "t.k = s.k", clauses)
+    assert "failed and ran once more" in skewkit.explain(done)
     assert_alike(spark, plain, ours)
     assert versions(ours) == 3, "the table, the other writer's row, one MERGE"
 
 
-@pytest.mark.every(3)
+@pytest.mark.every(4)
+@pytest.mark.parametrize("adaptive", [True, False])
 @pytest.mark.parametrize(
     ("target_key", "source_key", "placeholders"),
     [
@@ -267,7 +271,9 @@ def test_a_placeholder_that_another_writer_adds_before_the_merge_is_matched(spar
     ],
     ids=["text and number", "text and date", "number and double", "NaN", "of no number", "of no text"],
 )
-def test_placeholders_mean_what_a_source_row_with_them_would(spark, tmp_path, target_key, source_key, placeholders):
+def test_placeholders_mean_what_a_source_row_with_them_would(
+    spark, tmp_path, target_key, source_key, placeholders, adaptive
+):
     """MERGE compares keys of two types in a third; with one row of the key in the source it may match."""
     plain, ours = twins(spark.range(20).selectExpr(f"{target_key} AS k", "id AS v"), tmp_path)
     source = spark.range(8, 30).selectExpr(f"{source_key} AS k", "id AS v")
@@ -275,8 +281,11 @@ def test_placeholders_mean_what_a_source_row_with_them_would(spark, tmp_path, ta
     clauses = ["WHEN MATCHED THEN UPDATE SET *", "WHEN NOT MATCHED THEN INSERT *"]
     builder = delta.merge(ours, source, "k", placeholders=placeholders).whenMatchedUpdateAll()
     builder = builder.whenNotMatchedInsertAll()
-    expected = plain_merge(spark, plain, source, "t.k = s.k", clauses)
-    assert builder.execute().collect() == expected
+    with conf(spark, "spark.sql.adaptive.enabled", str(adaptive).lower()):
+        expected = plain_merge(spark, plain, source, "t.k = s.k", clauses)
+        done = builder.execute()
+    assert done.collect() == expected
+    assert "strategy   spread" in skewkit.explain(done)
     assert_alike(spark, plain, ours)
 
 

@@ -1,0 +1,81 @@
+"""What a caller of `delta.merge` gives as SQL: columns to set, conditions and values, placeholders."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from skewkit.delta.merge_sql import sql_literal
+from skewkit.errors import ArgumentError, ArgumentTypeError, ColumnNotFoundError, nearest
+from skewkit.spark.expressions.columns import read_literal
+from skewkit.spark.expressions.keys import quoted
+from skewkit.spark.session.compat import is_column
+
+_PART = r"`(?:[^`]|``)+`|\w+"
+_ASSIGNED = re.compile(rf"(?:{_PART})(?:\.(?:{_PART}))*")
+
+
+def assigned_column(name: str, alias: str, columns: Sequence[str], method: str) -> str:
+    """Return a column to set as SQL: one of `columns` by its bare name, or SQL such as `t.s.field` as it is.
+
+    Raises:
+        ColumnNotFoundError: there is none of this name.
+
+    >>> assigned_column("a b", "t", ["a b"], "whenMatchedUpdate"), assigned_column("t.x", "t", ["x"], "...")
+    ('`a b`', 't.x')
+    """
+    folded = {column.lower() for column in columns}
+    if name.lower() in folded:
+        return quoted(name)
+    parts = [part.strip("`").replace("``", "`") for part in re.findall(_PART, name)]
+    own = parts[1:] if len(parts) > 1 and parts[0].lower() == alias.lower() else parts
+    if _ASSIGNED.fullmatch(name) is None or own[0].lower() in folded or parts[0].lower() in folded:
+        return name
+    raise ColumnNotFoundError(f"{method} sets column {name!r}, which is not in the table: {nearest(own[-1], columns)}")
+
+
+def clause_sql(value: Any, what: str) -> str:
+    """Return a condition or a value as SQL; of Columns only literals can be.
+
+    Raises:
+        ArgumentTypeError: it is no text, number or literal. `what` says which argument this is.
+
+    >>> clause_sql("s.a > 1", "condition"), clause_sql(2, "set")
+    ('s.a > 1', '2')
+    """
+    if isinstance(value, str):
+        return value
+    if is_column(value):
+        literal = read_literal(value)
+        if literal is not None and isinstance(literal[0], bool | int | float | type(None)):
+            return sql_literal(literal[0])
+        raise ArgumentTypeError(
+            f"{what} holds a Column, which has no SQL text; write it as text, such as 's.amount + 1'"
+        )
+    if isinstance(value, bool | int | float):
+        return sql_literal(value)
+    raise ArgumentTypeError(f"{what} holds {type(value).__name__} {value!r}; expected SQL text, such as 's.amount'")
+
+
+def placeholder_keys(given: Sequence[Any], width: int) -> tuple[tuple[Any, ...], ...]:
+    """Return the placeholders of a key of so many columns, each as a tuple; one with a null matches nothing anyway.
+
+    A key of 0 columns is one of a condition that is not read; it takes any.
+
+    Raises:
+        ArgumentError: one has another number of values.
+        ArgumentTypeError: this is no list, or a value cannot be written as SQL.
+
+    >>> placeholder_keys([-1, (None,)], 1)
+    ((-1,),)
+    """
+    if isinstance(given, str | bytes) or not isinstance(given, Sequence):
+        raise ArgumentTypeError(f"placeholders is a list of key values, not {given!r}")
+    values = [each if isinstance(each, tuple) else (each,) for each in given]
+    for value in values:
+        if width and len(value) != width:
+            raise ArgumentError(f"placeholder {value!r} has {len(value)} value(s) and the key has {width} column(s)")
+        for part in value:
+            sql_literal(part)
+    return tuple(value for value in values if None not in value)
