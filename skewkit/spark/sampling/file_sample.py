@@ -27,7 +27,7 @@ class FileSample:
     """A frame that reads `taken` of `of` files, and of their rows the share `thinned`.
 
     `size` and `file` are of a row's file: its bytes, and a hash of its name. `why` says why all files are read, where
-    they are. Then `of` is 0.
+    they are. Then `of` is 0. `read` is the number of files that are read, 0 if nobody knows it.
     """
 
     frame: DataFrame
@@ -37,6 +37,7 @@ class FileSample:
     size: Column | None = None
     file: Column | None = None
     why: str | None = None
+    read: int = 0
 
     @property
     def part(self) -> float:
@@ -67,7 +68,7 @@ def sample_files(facts: PlanFacts, wanted: float) -> FileSample:
     taken = max(-(-len(tails) // (1 + len(tails) // _STRATA)), round(enough * len(tails)))
     if 2 * taken > len(tails):
         few = f"it has {len(tails)} file{'s' * (len(tails) > 1)}" if len(tails) < _STRATA else None
-        return FileSample(frame, why=few)
+        return FileSample(frame, why=few, read=len(tails))
     name, depth = "_metadata.file_name", tails[0].count("/")
     tail = F.col(name) if not depth else F.substring_index(F.col("_metadata.file_path"), "/", -1 - depth)
     chosen = tail.isin([tails[int((i + 0.5) * len(tails) / taken)] for i in range(taken)])
@@ -77,8 +78,8 @@ def sample_files(facts: PlanFacts, wanted: float) -> FileSample:
         # To compare a name costs more than to read a row, so it is the second thing to ask of a row.
         bound = int((thinned - 0.5) * (1 << 64))
         few_rows = F.xxhash64(F.col("_metadata.row_index"), size) < F.lit(bound)
-        return FileSample(frame.where(few_rows & chosen), taken, len(tails), thinned, size, file)
-    return FileSample(frame.where(chosen), taken, len(tails), 1.0, size, file)
+        return FileSample(frame.where(few_rows & chosen), taken, len(tails), thinned, size, file, read=taken)
+    return FileSample(frame.where(chosen), taken, len(tails), 1.0, size, file, read=taken)
 
 
 def _why_all(facts: PlanFacts, physical: str) -> str | None:

@@ -11,6 +11,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from skewkit.hashing.spark import xxhash64_many
+from skewkit.options import byte_size
 from skewkit.spark.explained.plan_facts import PlanFacts
 from skewkit.spark.sampling.file_sample import FileSample
 from skewkit.spark.session.compat import conf_reader, default_partitions, is_connect, tasks_at_a_time
@@ -65,7 +66,7 @@ def rate_for(facts: PlanFacts, wanted: float, files: FileSample) -> Rate:
     Where a guess says that so few are read, all are sent: of each task twice its part, so that one of two may have all.
     Whatever the guess, a task of `rows` rows sends no more than `most * (1 + ln(rows / most))`.
     """
-    each = max(_LEAST_OF_A_TASK, wanted / _tasks(facts, files))
+    each = max(_LEAST_OF_A_TASK, wanted / guessed_tasks(facts, files))
     rows = facts.source_rows
     if rows is None:
         return Rate(1.0, each / 4, each)
@@ -75,14 +76,21 @@ def rate_for(facts: PlanFacts, wanted: float, files: FileSample) -> Rate:
     return Rate(wanted / left, each / 4, each)
 
 
-def _tasks(facts: PlanFacts, files: FileSample) -> float:
-    """Return in about how many tasks a frame is computed."""
+def guessed_tasks(facts: PlanFacts, files: FileSample) -> float:
+    """Return in about how many tasks a frame is computed. Files are split as Spark's `FilePartition` does it."""
     spark = facts.frame.sparkSession
+    conf = conf_reader(spark)
     at_a_time = tasks_at_a_time(spark) if is_connect(spark) else spark.sparkContext.defaultParallelism
-    text = conf_reader(spark)("spark.sql.files.maxPartitionBytes") or ""
-    split = float(text) if text.isdigit() and int(text) else _SPLIT
-    read = (facts.source_bytes or 0) * files.part + files.taken * _OPENING
-    tasks = max(float(at_a_time or 1), read / split)
+    split = byte_size(conf("spark.sql.files.maxPartitionBytes")) or _SPLIT
+    opening = byte_size(conf("spark.sql.files.openCostInBytes")) or _OPENING
+    read = (facts.source_bytes or 0) * files.part
+    if files.read:
+        least, cost = conf("spark.sql.files.minPartitionNum") or "", read + files.read * opening
+        wanted = float(least) if least.isdigit() and int(least) else float(at_a_time or 1)
+        size = min(split, max(opening, cost / wanted))
+        tasks = max(1.0, min(read / size + files.read, cost / size))
+    else:
+        tasks = max(float(at_a_time or 1), read / split)
     return max(tasks, float(default_partitions(spark))) if facts.shuffles else tasks
 
 

@@ -1,5 +1,7 @@
 """Of a table of many files some are read, evenly along their order; what cannot be skipped is read as a whole."""
 
+from contextlib import ExitStack
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -11,6 +13,7 @@ from skewkit.options import Settings
 from skewkit.plan.profile.key_profile import KeyProfile
 from skewkit.spark.explained.plan_facts import PlanFacts
 from skewkit.spark.sampling.file_sample import sample_files
+from skewkit.spark.sampling.row_sample import guessed_tasks
 from tests.helpers import conf, physical_plan
 from tests.spark.sampling.test_ask import answered
 
@@ -110,3 +113,18 @@ def test_files_of_which_a_filter_leaves_no_row_count_as_others_do(spark, tables)
     (heavy,) = answered(df, "k", settings=FEW).profile.heavy
     assert heavy.low <= 9_599 <= heavy.high
     assert heavy.estimate == pytest.approx(9_599, rel=0.2)
+
+
+@pytest.mark.parametrize("confs", [{}, {"maxPartitionBytes": "64k"}, {"maxPartitionBytes": "131072b"},
+                                   {"minPartitionNum": "40", "openCostInBytes": "1k"}])  # fmt: skip
+def test_tasks_are_guessed_as_spark_splits_files(spark, tmp_path, confs):
+    """How many rows a task may send follows from that."""
+    spark.range(0, 400_000, 1, 12).selectExpr("xxhash64(id) AS k").write.parquet(str(tmp_path / "t"))
+    with ExitStack() as set_:
+        for name, value in confs.items():
+            set_.enter_context(conf(spark, f"spark.sql.files.{name}", value))
+        frame = spark.read.parquet(str(tmp_path / "t"))
+        facts = PlanFacts(frame)
+        found = guessed_tasks(facts, sample_files(facts, 80_000))
+        tasks = frame.rdd.getNumPartitions()
+    assert tasks / 2 <= found <= 2 * tasks, (found, tasks)
