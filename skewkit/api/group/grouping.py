@@ -142,6 +142,11 @@ class Grouping:
         if known.named and self.strategy == "auto":
             if not plan.heavy:
                 return self.choice("native", "no key was named as hot", known, plan)
+            # What a Python function costs is not known, nor how many rows an exploded or joined frame has.
+            counted = most_rows == float("inf") and self.facts.rows is not None and self.facts.simple
+            small = self._small(0.0) if counted else None
+            if small is not None:
+                return self.choice("native", small, known, plan)
             return self.choice(scheme, hot_reason(plan, named=True), known, plan)
         if self.strategy != "auto":
             return self.choice(scheme, "asked for; " + hot_reason(plan, named=known.named), known, plan)

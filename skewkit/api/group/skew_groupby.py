@@ -54,6 +54,7 @@ def skew_groupby(
         partitions: number of partitions n; the session's shuffle partitions if None.
         profile: a `KeyProfile` of these keys. Without it one query profiles the frame, when the result is asked for.
         heavy: hot keys that you know, as a list of values (tuples for composite keys). Then nothing is profiled.
+            Aggregates of frames so small that no plan could save `spark.skewkit.margin` seconds are left to Spark.
 
     Raises:
         ColumnNotFoundError: a key is not in the frame.
