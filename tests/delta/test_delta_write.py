@@ -121,6 +121,21 @@ def test_a_hot_value_of_a_frame_with_a_limit_is_cut(spark, tmp_path):
 
 
 @pytest.mark.slow
+def test_a_hot_value_whose_rows_are_all_there_twice_is_cut(spark, tmp_path):
+    rows = spark.range(0, 60_000, 1, 8).selectExpr(
+        "if(pmod(xxhash64(id), 10) < 2, 0, pmod(id, 300)) AS day", "id", "sha2(string(id), 256) AS text",
+        "pmod(xxhash64(id, 1), 50) AS few",
+    )  # fmt: skip
+    frame, target = rows.unionAll(rows).repartition(1), 60_000
+    delta.write(frame, tmp_path / "t", partition_by="day", target_file_bytes=target)
+    hot = sizes(tmp_path / "t")[(("day", "0"),)]
+    assert len(hot) > 4
+    assert all(target / 2 <= size <= 2 * target for size in hot), hot
+    assert len(hot) <= -(-sum(hot) // target) + 1
+    assert_same_rows(read(spark, tmp_path / "t"), frame)
+
+
+@pytest.mark.slow
 def test_rows_that_are_all_alike_are_still_cut(spark, tmp_path):
     frame = spark.range(0, 400_000, numPartitions=1).selectExpr("1 AS k", "'x' AS v")
     delta.write(frame, tmp_path / "t", partition_by="k", target_file_bytes=4096)

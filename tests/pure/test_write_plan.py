@@ -91,6 +91,15 @@ def test_a_file_four_times_the_sample_is_foretold(column, codec):
     assert foretold.bytes_in(40_000) == pytest.approx(measured.bytes_in(40_000), rel=0.35)
 
 
+@pytest.mark.parametrize("copies", [2, 3])
+def test_rows_that_are_there_several_times_do_not_hide_how_values_grow(copies):
+    """All copies of a row are in one file, so that no value of the sample is there once."""
+    texts = [np.random.default_rng(i).bytes(32).hex() for i in range(8_000)]
+    whole, part = (pa.table({"x": texts[:n] * copies, "one": [1] * (n * copies)}) for n in (8_000, 800))
+    (foretold, _), (measured, _) = column_samples(part, "snappy"), column_samples(whole, "snappy")
+    assert foretold.bytes_in(8_000 * copies) == pytest.approx(measured.bytes_in(8_000 * copies), rel=0.35)
+
+
 def test_values_of_longer_texts_have_more_bytes():
     table = pa.table({"t": [f"{i:020d}" for i in range(4096)]})
     sample = sampled_rows(table, (0,), (20.0,), "none")

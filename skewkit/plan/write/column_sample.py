@@ -13,19 +13,23 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 DICTIONARY_LIMIT = 1 << 20
 """Bytes of a dictionary at which the writer goes on without one (`parquet.dictionary.page.size`)."""
 FIRST_PAGE = 20_000
 """Rows after which the writer looks whether its dictionary pays (`parquet.page.row.count.limit`)."""
 _PLACEHOLDER = "c"
+_MOST_COPIES = 8
+"""Rows that are there more often have few values: no union or join that doubles rows is meant."""
 
 
 @dataclass(frozen=True)
 class ColumnSample:
     """A column of a sample as Parquet stores it: everything in bytes but `rows`, `distinct` and `once`.
 
-    `distinct` values were seen, `once` of them a single time. `dictionary` and `indexes` are the compressed parts with
-    a dictionary, `plain` the compressed whole without one. `raw` is the whole without either.
+    `distinct` values were seen, `once` of them in one row alone, or in its copies. `dictionary` and `indexes` are the
+    compressed parts with a dictionary, `plain` the compressed whole without one. `raw` is the whole without either.
     """
 
     rows: int
@@ -95,6 +99,7 @@ def column_samples(table: Any, codec: str) -> list[ColumnSample]:
     )
     with_dictionary = _chunks(plain_table, codec, dictionary=True)
     without = _chunks(plain_table, codec, dictionary=False)
+    copies = _copies(plain_table) if table.num_rows else 1
     found = []
     for name in plain_table.column_names:
         chunks, plain = with_dictionary.get(name, []), without.get(name, [])
@@ -104,10 +109,26 @@ def column_samples(table: Any, codec: str) -> list[ColumnSample]:
             found.append(ColumnSample(table.num_rows, 0, 0, 0.0, 0.0, min(whole, sum(c[0] for c in chunks)), raw))
             continue
         counts = pc.value_counts(column).field("counts")
-        once = int(pc.sum(pc.equal(counts, 1)).as_py() or 0)
+        once = int(pc.sum(pc.less_equal(counts, copies)).as_py() or 0)
         size, dictionary = chunks[0][0], float(chunks[0][2])
         found.append(ColumnSample(table.num_rows, len(counts), once, dictionary, size - dictionary, whole, raw))
     return found
+
+
+def _copies(table: Any) -> int:
+    """Return how many times nearly every row of an Arrow table is there, leaving nested columns aside.
+
+    Copies of a row may go to one file, all of them. So they do not show that another file has the same values.
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    flat = [name for name in table.column_names if not pa.types.is_nested(table[name].type)]
+    if not flat or any(len(pc.unique(table[name])) == table.num_rows for name in flat):
+        return 1
+    counts = np.sort(table.select(flat).group_by(flat).aggregate([([], "count_all")])["count_all"].to_numpy())
+    nearly_all = int(counts[counts.size // 20])
+    return nearly_all if nearly_all <= _MOST_COPIES else 1
 
 
 def _chunks(table: Any, codec: str, *, dictionary: bool) -> dict[str, list[tuple[float, float, float | None]]]:
