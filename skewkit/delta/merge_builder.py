@@ -32,7 +32,7 @@ from skewkit.plan.profile.heavy_key import key_text
 from skewkit.plan.profile.key_profile import KeyProfile
 from skewkit.spark.explained.plan_facts import PlanFacts
 from skewkit.spark.explained.row_counts import row_bytes
-from skewkit.spark.session.compat import default_partitions, tells_case
+from skewkit.spark.session.compat import default_partitions, resolves, tells_case
 from skewkit.spark.session.jobs import Used, counted, described
 from skewkit.spark.session.remembered import remember
 
@@ -244,8 +244,12 @@ class MergeBuilder:
             return (), ()
         frame = self.target.alias(self.aliases[0])
         keys = self.source.alias(self.aliases[1]).select(*map(F.expr, self.keys.source))
-        values = sql_keys(self.placeholders, [field.dataType for field in keys.schema.fields])
+        values = sql_keys(self.placeholders, frame.select(*map(F.expr, self.keys.target)).schema, keys.schema)
+        # Between some types Spark knows no cast, so such a value is no key.
+        values = tuple(value for value in values if all(resolves(keys, F.expr(part)) for part in value))
         tests = [among(self.keys.target, [each]) for each in values]
+        if not values:
+            return (), ()
         with described(frame.sparkSession, "skewkit merge: placeholders among the target's keys"):
             flags = frame.agg(*(F.expr(f"coalesce(bool_or({test}), false)") for test in tests)).collect()[0]
         absent = tuple(each for each, there in zip(values, flags, strict=True) if not there)

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pyspark.sql.types import DataType, StructType
+from pyspark.sql.types import BinaryType, DataType, StringType, StructType
 
 from skewkit.delta.merge_sql import sql_literal
 from skewkit.errors import ArgumentError, ArgumentTypeError, ColumnNotFoundError, nearest
@@ -92,20 +92,27 @@ def merge_keys(
     )
 
 
-def sql_keys(values: Sequence[Sequence[Any]], source: Sequence[DataType]) -> tuple[SqlKey, ...]:
+def sql_keys(values: Sequence[Sequence[Any]], target: StructType, source: StructType) -> tuple[SqlKey, ...]:
     """Return keys as SQL in the types of the source's keys. What is no value of such a type becomes null.
 
     MERGE compares the source's keys with the target's in a type that both have. So a value in the source's type is
-    equal to the same keys of the target as a source row that has it.
+    equal to the same keys of the target as a source row that has it. A text that is no value of the target's type is
+    null, too: with ANSI to compare it fails, as it does where a source row has it.
 
     >>> from pyspark.sql.types import LongType
-    >>> sql_keys([(-1,)], [LongType()])
+    >>> key = StructType().add("k", LongType())
+    >>> sql_keys([(-1,)], key, key)
     (('try_cast(-1 AS bigint)',),)
     """
-    return tuple(
-        tuple(f"try_cast({sql_literal(v)} AS {type_.simpleString()})" for v, type_ in zip(value, source, strict=True))
-        for value in values
-    )
+    types = [(t.dataType, s.dataType) for t, s in zip(target.fields, source.fields, strict=True)]
+    return tuple(tuple(_sql_value(v, *each) for v, each in zip(value, types, strict=True)) for value in values)
+
+
+def _sql_value(value: Any, target: DataType, source: DataType) -> str:
+    cast = f"try_cast({sql_literal(value)} AS {source.simpleString()})"
+    if not isinstance(source, StringType) or isinstance(target, StringType | BinaryType):
+        return cast
+    return f"if(try_cast({cast} AS {target.simpleString()}) IS NULL, null, {cast})"
 
 
 def among(sides: Sequence[str], values: Sequence[SqlKey]) -> str:

@@ -1,5 +1,6 @@
 """`delta.merge` against the plain MERGE: contents, metrics, history, errors; rows of null keys are spread."""
 
+import decimal
 import random
 
 import pytest
@@ -268,8 +269,25 @@ def test_a_placeholder_that_another_writer_adds_before_the_merge_is_matched(spar
         ("if(id = 0, double('NaN'), double(id))", "if(id < 9, float('NaN'), float(id))", [float("nan")]),
         ("id", "if(id < 9, null, id)", [-1, "unknown"]),
         ("concat('n', id)", "if(id < 9, 'unknown', concat('n', id))", [-1, "unknown"]),
+        ("timestamp_ntz'2024-01-01' + id * interval '1' day", "timestamp_ntz'1900-01-01'", [decimal.Decimal(7), b"x"]),
+        (
+            "date_from_unix_date(int(id))",
+            "if(id < 9, '1900-01-01', string(date_from_unix_date(int(id))))",
+            ["never", 2.5],
+        ),
+        ("named_struct('a', id)", "if(id < 9, null, named_struct('a', id))", [-1, "unknown"]),
     ],
-    ids=["text and number", "text and date", "number and double", "NaN", "of no number", "of no text"],
+    ids=[
+        "text and number",
+        "text and date",
+        "number and double",
+        "NaN",
+        "of no number",
+        "of no text",
+        "no cast",
+        "no date",
+        "of a struct",
+    ],
 )
 def test_placeholders_mean_what_a_source_row_with_them_would(
     spark, tmp_path, target_key, source_key, placeholders, adaptive
