@@ -8,8 +8,10 @@ A message says what was found, what was expected and what to do, and it is raise
 
 from __future__ import annotations
 
+import datetime as dt
+import decimal
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 
 class SkewkitError(Exception):
@@ -56,17 +58,43 @@ class EnvironmentProblem(SkewkitError, RuntimeError):
     """Java, Spark or a jar that the call needs is missing or has the wrong version."""
 
 
+_SHOWN = (str, bytes, bytearray, int, float, complex, range, type, dt.date, dt.time, dt.timedelta, decimal.Decimal)
+_HOLDING = (list, tuple, set, frozenset)
+
+
 def shown(value: object, most: int = 60) -> str:
     """Return a value as messages show it: its repr in one line, without the middle where it is long.
 
+    What may hold data of a frame, as a frame or an array of another library does, is shown by its type alone.
+
     >>> shown("a"), shown(list(range(1000)), most=20)
     ("'a'", '[0, 1, 2 ... 8, 999]')
+    >>> import pandas as pd
+    >>> shown([pd.Series(["a secret"])])
+    '<list with a pandas Series>'
     """
+    unknown = _not_to_show(value)
+    if unknown is not None:
+        held = f"{type(value).__name__} with a " if unknown is not value else ""
+        return f"<{held}{type(unknown).__module__.partition('.')[0]} {type(unknown).__name__}>"
     try:
         text = " ".join(repr(value).split())
     except ValueError:  # Python writes no integer of more than 4,300 digits
         text = f"a {type(value).__name__} too long to show"
     return text if len(text) <= most else f"{text[: (most - 5) // 2 + 1]} ... {text[-((most - 5) // 2) :]}"
+
+
+def _not_to_show(value: object) -> object | None:
+    """Return what of a value, or in it, is of no kind that is known to hold no data of a frame. None if nothing is."""
+    if isinstance(value, Mapping):
+        value = [*value.keys(), *value.values()]
+    if isinstance(value, _HOLDING):
+        return next((found for each in value if (found := _not_to_show(each)) is not None), None)
+    kind = type(value)
+    known = value is None or isinstance(value, _SHOWN) or (callable(value) and hasattr(value, "__name__"))
+    of_spark = kind.__module__.startswith(("pyspark.sql.", "skewkit.")) and not hasattr(value, "__len__")
+    scalar = kind.__module__ == "numpy" and getattr(value, "shape", None) == ()
+    return None if known or of_spark or scalar else value
 
 
 def nearest(name: str, valid: Iterable[str]) -> str:

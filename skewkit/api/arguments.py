@@ -41,6 +41,7 @@ from skewkit.spark.session.compat import (
     is_frame,
     is_of_a_task,
     is_off,
+    is_session,
     is_stopped,
 )
 
@@ -53,8 +54,21 @@ MOST_PARTITIONS = 1 << 16
 """The packed key of a join keeps the rest of an int for the key's hash."""
 
 
-def check_frame(df: object, what: str) -> DataFrame:
-    """Return `df` if it is a DataFrame, classic or Connect, of a session that was not stopped."""
+def check_session(spark: object, what: str) -> None:
+    """Refuse what is no SparkSession, classic or Connect, and one that was stopped."""
+    if not is_session(spark):
+        raise ArgumentTypeError(f"{what} takes a SparkSession, not {type(spark).__name__}")
+    if is_stopped(spark):  # type: ignore[arg-type]
+        raise EnvironmentProblem(
+            f"{what} got a session that was stopped; SparkSession.builder.getOrCreate() starts one"
+        )
+
+
+def check_frame(df: object, what: str, place: str = "first") -> DataFrame:
+    """Return `df` if it is a DataFrame, classic or Connect, of a session that was not stopped.
+
+    `place` says which argument it is.
+    """
     if is_frame(df):
         if is_stopped(df.sparkSession):  # type: ignore[attr-defined]
             raise EnvironmentProblem(
@@ -71,12 +85,12 @@ def check_frame(df: object, what: str) -> DataFrame:
         instead = "one of pandas on Spark; use it.to_spark()"
     else:
         instead = type(df).__name__
-    raise ArgumentTypeError(f"{what} takes a DataFrame as its first argument, not {instead}")
+    raise ArgumentTypeError(f"{what} takes a DataFrame as its {place} argument, not {instead}")
 
 
-def check_batch(df: object, what: str, otherwise: str = "") -> None:
+def check_batch(df: object, what: str, otherwise: str = "", *, place: str = "first") -> None:
     """Refuse what is no DataFrame, and a stream. `otherwise` says what to use where `foreachBatch` is not enough."""
-    if check_frame(df, what).isStreaming:
+    if check_frame(df, what, place).isStreaming:
         raise UnsupportedError(
             f"{what} takes batch frames and this one is a stream; use it inside foreachBatch, where every "
             f"micro-batch is a batch frame{otherwise}"
@@ -184,14 +198,14 @@ def heavy_values(heavy: Sequence[Any], keys: Keys) -> list[tuple[Any, ...]]:
     """Return the keys that the user named as hot, one tuple per key."""
     if isinstance(heavy, str | bytes) or not isinstance(heavy, Sequence):
         several = isinstance(heavy, Iterable) and not (isinstance(heavy, str | bytes) or is_column(heavy))
-        instead = "list(heavy)" if several else f"heavy=[{heavy!r}]"
-        raise ArgumentTypeError(f"heavy is a list of key values, not {heavy!r}; write {instead}")
+        instead = "list(heavy)" if several else f"heavy=[{shown(heavy)}]"
+        raise ArgumentTypeError(f"heavy is a list of key values, not {shown(heavy)}; write {instead}")
     width = len(keys.names)
     values = [tuple(h) if isinstance(h, tuple) else (h,) for h in heavy]
     for value in values:
         if len(value) != width:
             raise ArgumentError(
-                f"heavy key {value!r} has {len(value)} value(s) and the key has {width} column(s) "
+                f"heavy key {shown(value)} has {len(value)} value(s) and the key has {width} column(s) "
                 f"{list(keys.names)}; give a tuple with one value per column"
             )
     return list({hashable(value): value for value in values}.values())
@@ -222,7 +236,9 @@ def given_profile(
                 raise
             types = dict(zip(keys.names, own, strict=True))
             joined = f", compared as {', '.join(keys.types)}" if tuple(own) != keys.types else ""
-            raise ArgumentError(f"a value of heavy={heavy!r} does not fit the key types {types}{joined}") from error
+            raise ArgumentError(
+                f"a value of heavy={shown(heavy)} does not fit the key types {types}{joined}"
+            ) from error
     if given is None:
         return None
     if not isinstance(given, KeyProfile):

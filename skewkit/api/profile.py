@@ -10,7 +10,7 @@ from pyspark.sql.types import NumericType
 
 from skewkit.api.arguments import analysed, check_batch, check_partitions, settings_of
 from skewkit.checks import real_number
-from skewkit.errors import ArgumentError, ArgumentTypeError, KeyTypeError
+from skewkit.errors import ArgumentError, ArgumentTypeError, KeyTypeError, shown
 from skewkit.plan.profile.key_profile import KeyProfile
 from skewkit.spark.explained.plan_facts import PlanFacts
 from skewkit.spark.expressions.keys import find_keys
@@ -71,7 +71,7 @@ def skew_profile(
     weight_column = weight_name = None
     if weight is not None:
         if not (isinstance(weight, str) or is_column(weight)):
-            raise ArgumentTypeError(f"weight is a column name or a Column, not {weight!r}")
+            raise ArgumentTypeError(f"weight is a column name or a Column, not {shown(weight)}")
         weight_column = F.col(weight) if isinstance(weight, str) else weight
         field = analysed(lambda: df.select(weight_column)).schema.fields[0]
         if not isinstance(field.dataType, NumericType):
@@ -83,14 +83,16 @@ def skew_profile(
     wanted: float = settings.sample_rows * n
     if isinstance(sample, str):
         if sample not in ("auto", "exact"):
-            raise ArgumentError(f"sample is {sample!r}; expected 'auto', 'exact' or a fraction above 0 and at most 1")
+            raise ArgumentError(
+                f"sample is {shown(sample)}; expected 'auto', 'exact' or a fraction above 0 and at most 1"
+            )
         exact = sample == "exact" or weight is not None
         fraction = 1.0 if exact else auto_fraction(PlanFacts(df).source_rows, wanted)
     else:
         fraction, wanted = real_number("sample", sample, high=1.0, above=True), 0.0
         if weight is not None and fraction < 1:
             raise ArgumentError(
-                f"sample={sample!r} with a weight: a few heavy rows would decide, and no bounds would hold; "
+                f"sample={shown(sample)} with a weight: a few heavy rows would decide, and no bounds would hold; "
                 "leave sample out to read all rows"
             )
     return profile(Task(df, found, fraction, weight_column, weight_name), n, wanted)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from skewkit.api.join.strategies import STRATEGIES
-from skewkit.errors import ArgumentError, nearest
+from skewkit.errors import ArgumentError, nearest, shown
 from skewkit.plan.placement.schemes import SCHEMES
 
 WINDOW_STRATEGIES = ("auto", "native", "split")
@@ -17,9 +17,11 @@ _OWNERS = {
 """Which operator a strategy's name belongs to."""
 
 
-def unknown_strategy(strategy: str, valid: Sequence[str]) -> ArgumentError:
-    """Return the error of a strategy that is none of `valid`: the nearest of them, or the operator it belongs to."""
-    word = str(strategy).lower()
+def check_strategy(strategy: object, valid: Sequence[str]) -> None:
+    """Refuse a strategy that is none of `valid`: the error names the nearest, or the operator it belongs to."""
+    if isinstance(strategy, str) and strategy in valid:
+        return
+    word = strategy.lower() if isinstance(strategy, str) else ""
     owner = None if word in valid else _OWNERS.get(word)
-    belongs = f"; {strategy!r} is a strategy of {owner}" if owner else ""
-    return ArgumentError(f"unknown strategy {strategy!r}: {nearest(str(strategy), valid)}{belongs}")
+    belongs = f"; {shown(strategy)} is a strategy of {owner}" if owner else ""
+    raise ArgumentError(f"unknown strategy {shown(strategy)}: {nearest(word, valid)}{belongs}")

@@ -11,7 +11,7 @@ from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from skewkit.errors import ArgumentError, ArgumentTypeError, EnvironmentProblem
+from skewkit.errors import ArgumentError, ArgumentTypeError, EnvironmentProblem, shown
 from skewkit.options import byte_size
 from skewkit.spark.expressions.keys import quoted
 
@@ -57,9 +57,7 @@ def table_name(path_or_table: object) -> TableName:
     if isinstance(path_or_table, os.PathLike):
         return TableName(path=str(os.fspath(path_or_table)))
     if not isinstance(path_or_table, str):
-        raise ArgumentTypeError(
-            f"a Delta table is given by its path or its name, not as {type(path_or_table).__name__} {path_or_table!r}"
-        )
+        raise ArgumentTypeError(f"a Delta table is given by its path or its name, not as {shown(path_or_table)}")
     by_path = _BY_PATH.fullmatch(path_or_table.strip())
     if by_path is not None:
         return TableName(path=by_path.group(1).replace("``", "`"))

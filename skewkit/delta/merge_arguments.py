@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from skewkit.delta.merge_sql import sql_literal
-from skewkit.errors import ArgumentError, ArgumentTypeError, ColumnNotFoundError, nearest
+from skewkit.errors import ArgumentError, ArgumentTypeError, ColumnNotFoundError, nearest, shown
 from skewkit.spark.expressions.columns import read_literal
 from skewkit.spark.expressions.keys import quoted
 from skewkit.spark.session.compat import is_column
@@ -55,7 +55,9 @@ def clause_sql(value: Any, what: str) -> str:
         )
     if isinstance(value, bool | int | float):
         return sql_literal(value)
-    raise ArgumentTypeError(f"{what} holds {type(value).__name__} {value!r}; expected SQL text, such as 's.amount'")
+    raise ArgumentTypeError(
+        f"{what} holds {type(value).__name__} {shown(value)}; expected SQL text, such as 's.amount'"
+    )
 
 
 def placeholder_keys(given: Sequence[Any], width: int) -> tuple[tuple[Any, ...], ...]:
@@ -71,11 +73,13 @@ def placeholder_keys(given: Sequence[Any], width: int) -> tuple[tuple[Any, ...],
     ((-1,),)
     """
     if isinstance(given, str | bytes) or not isinstance(given, Sequence):
-        raise ArgumentTypeError(f"placeholders is a list of key values, not {given!r}")
+        raise ArgumentTypeError(f"placeholders is a list of key values, not {shown(given)}")
     values = [each if isinstance(each, tuple) else (each,) for each in given]
     for value in values:
         if width and len(value) != width:
-            raise ArgumentError(f"placeholder {value!r} has {len(value)} value(s) and the key has {width} column(s)")
+            raise ArgumentError(
+                f"placeholder {shown(value)} has {len(value)} value(s) and the key has {width} column(s)"
+            )
         for part in value:
             sql_literal(part)
     return tuple(value for value in values if None not in value)

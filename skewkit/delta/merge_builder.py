@@ -25,7 +25,7 @@ from skewkit.delta.merge_sql import (
     merge_statement,
     update_action,
 )
-from skewkit.errors import ArgumentError, ArgumentTypeError, KeyTypeError
+from skewkit.errors import ArgumentError, ArgumentTypeError, KeyTypeError, shown
 from skewkit.plan.choice import Choice
 from skewkit.plan.explanation import choice_text
 from skewkit.plan.profile.heavy_key import key_text
@@ -80,12 +80,12 @@ def merge(
         ArgumentError: no Delta table, an empty `on`, or one alias for both.
         UnsupportedError: the source is a stream.
     """
-    check_batch(source, "delta.merge")  # the second argument, of which the message says what it is
+    check_batch(source, "delta.merge", place="second")
     table = table_name(path_or_table)
     aliases = (target_alias, source_alias)
     wrong = next((a for a in aliases if not isinstance(a, str) or not a.replace("_", "a").isalnum()), None)
     if wrong is not None or target_alias.lower() == source_alias.lower():
-        raise ArgumentError(f"aliases are {aliases!r}; expected two different names of letters and digits")
+        raise ArgumentError(f"aliases are {shown(aliases)}; expected two different names of letters and digits")
     detail = existing_table(source.sparkSession, table, "delta.merge")
     target = table.read(source.sparkSession)
     keys = merge_keys(on, target.schema, source.schema, aliases=aliases, tells_case=tells_case(source.sparkSession))

@@ -13,7 +13,7 @@ from pyspark.sql import functions as F
 
 from skewkit.checks import one_of, real_number, whole_number
 from skewkit.delta.delta_table import TableName, check_free, table_detail, table_name
-from skewkit.errors import ArgumentError, ArgumentTypeError, ProfileError
+from skewkit.errors import ArgumentError, ArgumentTypeError, ProfileError, shown
 from skewkit.logs import warn_caller
 from skewkit.plan.profile.heavy_key import key_text
 from skewkit.plan.profile.key_profile import KeyProfile
@@ -170,7 +170,7 @@ class ProfileHistory:
         """Return the last runs of a frame, oldest first, each once."""
         name, runs = _text("name", name), whole_number("runs", runs)
         if not keys or not all(isinstance(key, str) for key in keys):
-            raise ArgumentTypeError(f"the keys of {name!r} are names of columns, at least one, not {keys!r}")
+            raise ArgumentTypeError(f"the keys of {name!r} are names of columns, at least one, not {shown(keys)}")
         if not self._is_there():
             return []
         wanted = self.frame(version=version, timestamp=timestamp).where(F.col("name") == F.lit(name))
@@ -278,7 +278,7 @@ def _weights(profile: KeyProfile) -> tuple[float, ...]:
 
 def _text(what: str, value: object) -> str:
     if not isinstance(value, str):
-        raise ArgumentTypeError(f"{what} is a text, not {type(value).__name__} {value!r}")
+        raise ArgumentTypeError(f"{what} is a text, not {type(value).__name__} {shown(value)}")
     if not value.strip():
         raise ArgumentError(f"{what} is empty; expected a text")
     return value

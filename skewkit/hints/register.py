@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import SparkSession
 
-from skewkit.errors import ArgumentTypeError, EnvironmentProblem, UnsupportedError
-from skewkit.spark.session.compat import has_sql_functions, is_session
+from skewkit.api.arguments import check_session
+from skewkit.errors import EnvironmentProblem, UnsupportedError
+from skewkit.spark.session.compat import has_sql_functions
 
 if TYPE_CHECKING:
     from importlib.resources.abc import Traversable  # Python 3.11 and later have it there
@@ -42,8 +43,7 @@ def register(spark: SparkSession) -> list[str]:
     >>> spark.sql("SELECT skew_salt(xxhash64('a row'), 8) AS salt, skew_salts(3) AS salts").first()
     Row(salt=1, salts=[0, 1, 2])
     """
-    if not is_session(spark):
-        raise ArgumentTypeError(f"register takes a SparkSession, not {type(spark).__name__}")
+    check_session(spark, "register")
     if not has_sql_functions(spark):
         raise UnsupportedError(
             f"SQL functions need Spark 4.0 or later, this session has {spark.version}; use pmod(xxhash64(...), n)"

@@ -8,7 +8,7 @@ from typing import Any
 from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
-from skewkit.api.arguments import first_line
+from skewkit.api.arguments import check_session, first_line
 from skewkit.errors import KeyTypeError, UnsupportedError
 from skewkit.hints.answer import QueryAnswer, difference, remembered, renamed
 from skewkit.hints.asked import FollowedHint
@@ -61,6 +61,7 @@ def sql(spark: SparkSession, query: str, args: Any = None, **frames: Any) -> Dat
     >>> joined.where("name = 'c0'").first()
     Row(name='c0', n=700)
     """
+    check_session(spark, "sql")
     if CALLED.search(query):
         need_top_keys(spark)
         query = with_top_keys(query)

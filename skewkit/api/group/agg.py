@@ -14,7 +14,7 @@ from pyspark.sql.types import DataType
 
 from skewkit.api.arguments import analysed, first_line
 from skewkit.api.group.grouping import Grouping, noted
-from skewkit.errors import ArgumentError, ArgumentTypeError
+from skewkit.errors import ArgumentError, ArgumentTypeError, shown
 from skewkit.plan.group.value_cuts import value_cuts
 from skewkit.spark.explained.plan_facts import made_of
 from skewkit.spark.expressions.aggregate_calls import AggregateCall, Reading, read_aggregates
@@ -112,7 +112,9 @@ def check_aggregates(exprs: Sequence[Any]) -> None:
     if isinstance(exprs[0], dict) and len(exprs) == 1:
         wrong = [item for item in exprs[0].items() if not all(isinstance(name, str) for name in item)]
         if wrong:
-            raise ArgumentTypeError(f"agg() takes a dict of column name to function name, and this holds {wrong[0]!r}")
+            raise ArgumentTypeError(
+                f"agg() takes a dict of column name to function name, and this holds {shown(wrong[0])}"
+            )
     elif not all(is_column(expr) for expr in exprs):
         raise ArgumentTypeError("agg() takes Columns, such as F.collect_set('x'), or one dict of name to function")
 
@@ -133,12 +135,12 @@ def check_merges(merges: Merges | None) -> None:
     for udf, merge in merges.items():
         if getattr(udf, "evalType", None) not in AGGREGATING or not hasattr(udf, "_unwrapped"):
             raise ArgumentTypeError(
-                f"merge has the key {udf!r}; expected a grouped aggregate pandas or Arrow UDF, which takes series and "
-                "returns one value"
+                f"merge has the key {shown(udf)}; expected a grouped aggregate pandas or Arrow UDF, which takes series "
+                "and returns one value"
             )
         if not callable(merge):
             raise ArgumentTypeError(
-                f"the merge of {udf.__name__} is {type(merge).__name__} {merge!r}; expected a function that takes the "
+                f"the merge of {udf.__name__} is {shown(merge)}; expected a function that takes the "
                 f"series of partial results and returns one of {udf.__name__}"
             )
 

@@ -20,7 +20,7 @@ from skewkit.spark.session.compat import in_force, is_off
 
 _BY_NAME = "spark.sql.legacy.execution.pandas.groupedMap.assignColumnsByName"
 _SAFE = "spark.sql.execution.pandas.convertToArrowArraySafely"
-_OF_A_SCHEMA = re.compile(r"PARSE_|DATATYPE|return.?type|StructType|schema", re.IGNORECASE)
+_OF_A_SCHEMA = re.compile(r"PARSE_|DECIMAL_|DATATYPE|return.?type|StructType|schema", re.IGNORECASE)
 
 
 def is_plain(func: Callable[..., Any]) -> bool:
@@ -39,12 +39,12 @@ def check_arguments(what: str, func: object, *, frames: int = 1) -> None:
         ArgumentTypeError: it is no function, or takes another number of arguments.
     """
     if not callable(func):
-        raise ArgumentTypeError(f"{what} is {type(func).__name__} {func!r}; expected a function")
+        raise ArgumentTypeError(f"{what} is {type(func).__name__} {shown(func)}; expected a function")
     count = len(inspect.getfullargspec(func).args)
     if count not in (frames, frames + 1):
-        shown = "frame" if frames == 1 else "left, right"
+        given = "frame" if frames == 1 else "left, right"
         name = getattr(func, "__name__", repr(func))
-        raise ArgumentTypeError(f"{what} {name} takes {count} arguments; expected ({shown}) or (key, {shown})")
+        raise ArgumentTypeError(f"{what} {name} takes {count} arguments; expected ({given}) or (key, {given})")
 
 
 def with_schema(schema: object, build: Callable[[], DataFrame]) -> DataFrame:

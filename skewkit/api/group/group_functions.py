@@ -12,7 +12,7 @@ from pyspark.sql.types import StructType
 from skewkit.api.arguments import analysed
 from skewkit.api.group.function_checks import check_arguments, declared, is_plain, with_schema
 from skewkit.api.group.grouping import Grouping, noted
-from skewkit.errors import ArgumentError, ArgumentTypeError
+from skewkit.errors import ArgumentError, ArgumentTypeError, shown
 from skewkit.plan.choice import Choice
 from skewkit.plan.group.group_prices import function_work
 from skewkit.plan.placement.key_plan import KeyPlan
@@ -145,9 +145,9 @@ def _checked(group: Grouping, given: Functions) -> OrderBy | None:
     seconds = given.seconds_per_row
     if seconds is not None:
         if isinstance(seconds, bool) or not isinstance(seconds, int | float):
-            raise ArgumentTypeError(f"seconds_per_row is {type(seconds).__name__} {seconds!r}; expected a number")
+            raise ArgumentTypeError(f"seconds_per_row is {type(seconds).__name__} {shown(seconds)}; expected a number")
         if not 0 < seconds < float("inf"):
-            raise ArgumentError(f"seconds_per_row is {seconds!r}; expected a positive number, such as 2e-6")
+            raise ArgumentError(f"seconds_per_row is {shown(seconds)}; expected a positive number, such as 2e-6")
     if given.order_by is None:
         return None
     listed: list[Any] = list(given.order_by) if isinstance(given.order_by, list | tuple) else [given.order_by]

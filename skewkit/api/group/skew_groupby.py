@@ -20,7 +20,7 @@ from skewkit.api.group.agg import grouped_aggregates
 from skewkit.api.group.cogroups import apply_cogroup, cogrouped
 from skewkit.api.group.group_functions import Functions, OrderLike, apply_function
 from skewkit.api.group.grouping import Grouping
-from skewkit.api.strategy_names import unknown_strategy
+from skewkit.api.strategy_names import check_strategy
 from skewkit.errors import ArgumentError, UnsupportedError
 from skewkit.plan.placement.schemes import SCHEMES
 from skewkit.plan.profile.key_profile import KeyProfile
@@ -72,8 +72,7 @@ def skew_groupby(
     """
     check_batch(df, "skew_groupby", "; for groups that go on over micro-batches use df.groupBy with a watermark")
     settings = settings_of(df)
-    if strategy not in (names := ("auto", "native", *SCHEMES)):
-        raise unknown_strategy(strategy, names)
+    check_strategy(strategy, ("auto", "native", *SCHEMES))
     n = check_partitions(df, partitions)
     if len(keys) == 1 and isinstance(keys[0], list | tuple):
         keys = tuple(keys[0])

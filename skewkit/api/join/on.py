@@ -11,7 +11,7 @@ from typing import Any
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from skewkit.errors import ArgumentError, ArgumentTypeError
+from skewkit.errors import ArgumentError, ArgumentTypeError, shown
 from skewkit.plan.join.kinds import KINDS
 from skewkit.plan.join.pair import SIDES, Pair, Side
 from skewkit.spark.explained.failing import never_fails
@@ -50,7 +50,7 @@ def join_keys(frames: Pair[DataFrame], on: Any) -> JoinKeys | str:
         return f"{_RETAIN} is off, and skewkit counts rows by key"
     parts = [on] if isinstance(on, str) or is_column(on) else on
     if not isinstance(parts, Sequence) or not all(isinstance(p, str) or is_column(p) for p in parts):
-        raise ArgumentTypeError(f"on is a name, a list of names, a Column or a list of Columns, not {on!r}")
+        raise ArgumentTypeError(f"on is a name, a list of names, a Column or a list of Columns, not {shown(on)}")
     if not parts:
         raise ArgumentError("on is empty; name at least one key column")
     if all(isinstance(part, str) for part in parts):

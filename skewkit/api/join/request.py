@@ -11,7 +11,7 @@ from typing import Any
 from pyspark.sql import DataFrame
 
 from skewkit.api.arguments import analysed, check_batch, check_partitions, settings_of
-from skewkit.errors import ArgumentError, ArgumentTypeError, UnsupportedError, nearest
+from skewkit.errors import ArgumentError, ArgumentTypeError, UnsupportedError, nearest, shown
 from skewkit.options import Settings
 from skewkit.plan.choice import Choice
 from skewkit.plan.join.kinds import KINDS, NAMES
@@ -96,8 +96,8 @@ def join_request(
     profiles: Pair[KeyProfile | None],
 ) -> JoinRequest:
     """Return the request of a call, its arguments checked before any job."""
-    for side, frame in frames.items():
-        check_batch(frame, f"skew_join ({side})")
+    check_batch(frames.left, "skew_join (left)")
+    check_batch(frames.right, "skew_join (right)", place="second")
     if profiles.right is not None and profiles.left is None:
         raise ArgumentError("right_profile is used together with left_profile; give that one too")
     kind = _kind(how)
@@ -127,10 +127,10 @@ def hinted(request: JoinRequest, keys: JoinKeys) -> JoinRequest:
 def _kind(how: str | None) -> str:
     how = "inner" if how is None else how  # as `DataFrame.join` has it
     if not isinstance(how, str):
-        raise ArgumentTypeError(f"how is a string such as 'inner' or 'left', not {how!r}")
+        raise ArgumentTypeError(f"how is a string such as 'inner' or 'left', not {shown(how)}")
     plain = how.lower().replace("_", "")
     if plain == "cross":
         raise UnsupportedError("a cross join has no key, so no key can be hot; use left.crossJoin(right)")
     if plain not in NAMES:
-        raise ArgumentError(f"unknown join type how={how!r}: {nearest(how, [*NAMES, 'cross'])}")
+        raise ArgumentError(f"unknown join type how={shown(how)}: {nearest(how, [*NAMES, 'cross'])}")
     return KINDS[NAMES[plain]].name

@@ -15,7 +15,7 @@ from skewkit.api.join.profiles import given_profiles
 from skewkit.api.join.request import JoinRequest, hinted, join_request
 from skewkit.api.join.sides import JoinSide
 from skewkit.api.join.strategies import STRATEGIES
-from skewkit.api.strategy_names import unknown_strategy
+from skewkit.api.strategy_names import check_strategy
 from skewkit.plan.choice import Choice
 from skewkit.plan.join.pair import SIDES, Pair
 from skewkit.plan.profile.key_profile import KeyProfile
@@ -101,8 +101,7 @@ def skew_join(
     (90, 60)
     """
     profiles = Pair(left_profile, right_profile)
-    if strategy not in (names := ("auto", *STRATEGIES)):
-        raise unknown_strategy(strategy, names)
+    check_strategy(strategy, ("auto", *STRATEGIES))
     request = join_request(Pair(left, right), on, how, strategy, partitions, heavy, profiles)
     with counted() as used:
         frame, choice = _answered(request)

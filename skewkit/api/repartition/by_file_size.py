@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame
 
 from skewkit.api.arguments import check_batch, given_profile, settings_of
 from skewkit.checks import whole_number
-from skewkit.errors import ArgumentError, ArgumentTypeError, ProfileError
+from skewkit.errors import ArgumentError, ArgumentTypeError, ProfileError, shown
 from skewkit.options import byte_size
 from skewkit.plan.choice import Choice
 from skewkit.plan.placement.load import group_load
@@ -98,7 +98,7 @@ def file_bytes(target: int | str | None) -> int | None:
     if isinstance(target, str):
         size = byte_size(target)
         if not size:
-            raise ArgumentError(f"target_file_bytes is {target!r}; expected bytes, or a text such as '128MB'")
+            raise ArgumentError(f"target_file_bytes is {shown(target)}; expected bytes, or a text such as '128MB'")
         return size
     return whole_number("target_file_bytes", target)
 
@@ -107,10 +107,12 @@ def partition_keys(df: DataFrame, names: object) -> Keys | None:
     """Return the partition columns of a frame by their names, None where there are none."""
     listed = (names,) if isinstance(names, str) else names
     if not isinstance(listed, list | tuple):
-        raise ArgumentTypeError(f"partition_by is a column name or a list of them, not {names!r}")
+        raise ArgumentTypeError(f"partition_by is a column name or a list of them, not {shown(names)}")
     wrong = next((name for name in listed if not isinstance(name, str)), None)
     if wrong is not None:
-        raise ArgumentTypeError(f"a partition column is given by its name, not as {type(wrong).__name__} {wrong!r}")
+        raise ArgumentTypeError(
+            f"a partition column is given by its name, not as {type(wrong).__name__} {shown(wrong)}"
+        )
     return find_keys(df, list(listed), what="partition", literal=True) if listed else None
 
 

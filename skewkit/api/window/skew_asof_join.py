@@ -12,9 +12,9 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from skewkit.api.arguments import check_batch
-from skewkit.api.strategy_names import WINDOW_STRATEGIES, unknown_strategy
+from skewkit.api.strategy_names import WINDOW_STRATEGIES, check_strategy
 from skewkit.api.window.skew_window import skew_window
-from skewkit.errors import ArgumentError, ArgumentTypeError, KeyTypeError
+from skewkit.errors import ArgumentError, ArgumentTypeError, KeyTypeError, shown
 from skewkit.plan.choice import Choice
 from skewkit.spark.expressions.keys import Keys, find_keys, sql_type
 from skewkit.spark.session.remembered import choice_of, remember
@@ -69,15 +69,14 @@ def skew_asof_join(
     >>> skew_asof_join(trades, quotes, "t", "k").sort("t").collect()
     [Row(k='a', t=5, price=1.5), Row(k='a', t=9, price=2.5)]
     """
-    for frame in (left, right):
-        check_batch(frame, "skew_asof_join")
-    if strategy not in WINDOW_STRATEGIES:
-        raise unknown_strategy(strategy, WINDOW_STRATEGIES)
-    if direction not in DIRECTIONS:
-        raise ArgumentError(f"unknown direction {direction!r}; expected one of {', '.join(DIRECTIONS)}")
+    check_batch(left, "skew_asof_join")
+    check_batch(right, "skew_asof_join", place="second")
+    check_strategy(strategy, WINDOW_STRATEGIES)
+    if not isinstance(direction, str) or direction not in DIRECTIONS:
+        raise ArgumentError(f"unknown direction {shown(direction)}; expected one of {', '.join(DIRECTIONS)}")
     names: list[Any] = list(by) if isinstance(by, list | tuple) else [] if by is None else [by]
     if not isinstance(on, str) or not all(isinstance(name, str) for name in names):
-        raise ArgumentTypeError(f"on and by are names of columns of both frames, not on={on!r}, by={by!r}")
+        raise ArgumentTypeError(f"on and by are names of columns of both frames, not on={shown(on)}, by={shown(by)}")
     sides = [find_keys(frame, [on, *names], what="as-of") for frame in (left, right)]
     type_ = _common_types(sides)[0]
     most = _tolerance(tolerance, type_)
@@ -119,10 +118,10 @@ def _tolerance(tolerance: Any, type_: str) -> Any:
         return None
     wanted = "a datetime.timedelta" if type_ in _TIMES else "a number"
     if isinstance(tolerance, bool) or not isinstance(tolerance, timedelta if type_ in _TIMES else Real):
-        raise ArgumentTypeError(f"tolerance is {tolerance!r}; along a {type_} it is {wanted}")
+        raise ArgumentTypeError(f"tolerance is {shown(tolerance)}; along a {type_} it is {wanted}")
     zero: Any = timedelta(0) if type_ in _TIMES else 0
     if not tolerance >= zero:
-        raise ArgumentError(f"tolerance is {tolerance!r}; expected {wanted} that is not negative")
+        raise ArgumentError(f"tolerance is {shown(tolerance)}; expected {wanted} that is not negative")
     if isinstance(tolerance, timedelta):
         return tolerance // timedelta(days=1) if type_ == "date" else tolerance // timedelta(microseconds=1)
     return tolerance

@@ -12,9 +12,9 @@ from pyspark.sql import Column, DataFrame, WindowSpec
 from pyspark.sql import functions as F
 
 from skewkit.api.arguments import check_batch, check_partitions, given_profile, settings_of
-from skewkit.api.strategy_names import WINDOW_STRATEGIES, unknown_strategy
+from skewkit.api.strategy_names import WINDOW_STRATEGIES, check_strategy
 from skewkit.api.window.window_decision import Asked, WindowDecision
-from skewkit.errors import ArgumentError, ArgumentTypeError, UnsupportedError
+from skewkit.errors import ArgumentError, ArgumentTypeError, UnsupportedError, shown
 from skewkit.plan.choice import Choice
 from skewkit.plan.profile.key_profile import KeyProfile
 from skewkit.plan.profile.rehash import rehashed
@@ -80,11 +80,10 @@ def skew_window(
     """
     check_batch(df, "skew_window")
     settings = settings_of(df)
-    if strategy not in WINDOW_STRATEGIES:
-        raise unknown_strategy(strategy, WINDOW_STRATEGIES)
+    check_strategy(strategy, WINDOW_STRATEGIES)
     partition_by, order_by, frame = _as_spec(partition_by, order_by)
     n = min(check_partitions(df, partitions, *([df] if strategy == "auto" else ())), _MOST_PARTITIONS)
-    keys = find_keys(df, _listed(partition_by) or [F.lit(0).alias("nothing")], what="partition")
+    keys = find_keys(df, _listed(partition_by) or [F.lit("all rows").alias("nothing")], what="partition")
     by = find_order(df, _listed(order_by) if order_by is not None else [])
     if keys.native_because and strategy == "split":
         raise UnsupportedError(f"strategy 'split' is not possible here: {keys.native_because}; use 'auto' or 'native'")
@@ -202,7 +201,7 @@ class SkewWindow:
         for name, function in functions.items():
             if not is_column(function):
                 raise ArgumentTypeError(
-                    f"{name}={function!r} is {type(function).__name__}; expected a Column such as F.row_number()"
+                    f"{name}={shown(function)} is {type(function).__name__}; expected a Column such as F.row_number()"
                 )
             if name.lower() in known:
                 raise ArgumentError(f"select() got two functions of the name {name!r} but for its case; rename one")

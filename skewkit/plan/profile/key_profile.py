@@ -9,7 +9,7 @@ from functools import cached_property
 from html import escape
 from typing import Any, TextIO
 
-from skewkit.errors import ArgumentError, ArgumentTypeError, ProfileError
+from skewkit.errors import ArgumentError, ArgumentTypeError, ProfileError, shown
 from skewkit.hashing.spark import xxhash64
 from skewkit.plan.profile.heavy_key import HeavyKey, key_text
 from skewkit.plan.profile.placeholders import is_placeholder
@@ -108,13 +108,13 @@ class KeyProfile:
             return 0.0
         if key == (None,):
             return self.nulls / self.rows
-        found = self._index.get(hashable(key))
-        if found is not None:
-            return found.estimate / self.rows
         try:
+            found = self._index.get(hashable(key))
+            if found is not None:
+                return found.estimate / self.rows
             key_hash = self._hash(key)
         except (AttributeError, TypeError, ValueError, ArithmeticError) as error:
-            raise ArgumentError(f"key {key!r} does not fit the key types {list(self.types)}") from error
+            raise ArgumentError(f"key {shown(key)} does not fit the key types {list(self.types)}") from error
         if key_hash in self._unnamed:
             return self._unnamed[key_hash].estimate / self.rows
         bucket = key_hash % len(self.tail)
@@ -124,7 +124,7 @@ class KeyProfile:
         for part, type_ in zip(key, self.types, strict=True):
             holding = isinstance(part, list | tuple | dict) and not type_.startswith(_HOLDING)
             if holding or not is_value_of(part, type_):
-                raise TypeError(f"{part!r} is no {type_}")
+                raise TypeError(f"{shown(part)} is no {type_}")
         return xxhash64(key, self.types)
 
     def merge(self, other: KeyProfile) -> KeyProfile:

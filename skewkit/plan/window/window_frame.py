@@ -6,7 +6,7 @@ import operator
 from dataclasses import dataclass
 from typing import SupportsIndex
 
-from skewkit.errors import ArgumentError, ArgumentTypeError
+from skewkit.errors import ArgumentError, ArgumentTypeError, shown
 
 _UNBOUNDED = (1 << 63) - 1
 
@@ -90,7 +90,7 @@ def make_frame(kind: str, start: object, end: object) -> Frame:
     for name, bound in (("start", start), ("end", end)):
         if isinstance(bound, bool) or not isinstance(bound, SupportsIndex):
             raise ArgumentTypeError(
-                f"{kind}Between got {name}={bound!r}; a bound is a whole number, Window.currentRow, "
+                f"{kind}Between got {name}={shown(bound)}; a bound is a whole number, Window.currentRow, "
                 "Window.unboundedPreceding or Window.unboundedFollowing"
             )
         bounds.append(operator.index(bound))

@@ -14,7 +14,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, DataType, StringType, StructType, UserDefinedType
 
-from skewkit.errors import ArgumentError, ArgumentTypeError, ColumnNotFoundError, KeyTypeError, nearest
+from skewkit.errors import ArgumentError, ArgumentTypeError, ColumnNotFoundError, KeyTypeError, nearest, shown
 from skewkit.spark.session.compat import is_column
 from skewkit.spark.session.query_log import quiet_query_log
 
@@ -139,7 +139,7 @@ def find_keys(df: DataFrame, keys: Sequence[KeyLike], *, what: str = "key", lite
     for key in keys:
         if not (isinstance(key, str) or is_column(key)):
             raise ArgumentTypeError(
-                f"a {what} column is a name or a Column, not {type(key).__name__} {key!r}; "
+                f"a {what} column is a name or a Column, not {type(key).__name__} {shown(key)}; "
                 "for several pass several arguments"
             )
     known = {name.lower() for name in df.columns}

@@ -16,7 +16,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from skewkit.plan.placement.key_plan import KeyPlan
-from skewkit.spark.expressions.keys import Keys
+from skewkit.spark.expressions.keys import Keys, quoted
 from skewkit.spark.expressions.not_null import has_fewer_nulls, never_null, no_null_within
 from skewkit.spark.expressions.selecting import without
 from skewkit.spark.expressions.udf_columns import IN_PANDAS
@@ -29,7 +29,6 @@ from skewkit.spark.session.references import resolved_as
 from skewkit.spark.session.view_guard import guarded
 from skewkit.spark.window.blocks import kept_whole
 
-_PLAIN = re.compile(r"[A-Za-z_]\w*")
 _SALT, _WHOLE = f"{PREFIX}salt", f"{PREFIX}whole"
 _ROW_BITS = (1 << 33) - 1
 """`monotonically_increasing_id` counts the rows of a partition in its lower 33 bits."""
@@ -51,6 +50,7 @@ def aggregate(
         *(column.alias(input_name(i)) for i, column in enumerate(asked.inputs.columns)),
         row_hash.alias(_SALT),
     )
+    by_name = [quoted(name) for name in key_names]
     types = dict(zip(key_names, keys.types, strict=True))
     types |= {input_name(i): type_.simpleString() for i, type_ in enumerate(asked.inputs.types)}
     narrow = guarded(narrow, types)
@@ -60,33 +60,33 @@ def aggregate(
     if flagged:
         at = replace(at, frame=kept_whole(at.frame))
     target = F.col(at.names("partition"))
-    cold = at.cold().groupBy(target, *key_names).agg(*(part.whole for part in parts))
+    cold = at.cold().groupBy(target, *by_name).agg(*(part.whole for part in parts))
     merges = [merge for part in parts for merge in part.merges]
     if not all(part.split.partials for part in parts):
         merges.append(F.first(_WHOLE, ignorenulls=True).alias(_WHOLE))
-    branches = _hot(at, plan, key_names, parts, asked, flagged)
-    merged = reduce(lambda a, b: a.unionByName(b, allowMissingColumns=True), branches).groupBy(*key_names).agg(*merges)
+    branches = _hot(at, plan, by_name, parts, asked, flagged)
+    merged = reduce(lambda a, b: a.unionByName(b, allowMissingColumns=True), branches).groupBy(*by_name).agg(*merges)
     results = [part.finish if part.split.partials else _of_whole(part.result, cold.schema) for part in parts]
-    both = cold.select(*key_names, *(part.result for part in parts)).unionAll(merged.select(*key_names, *results))
+    both = cold.select(*by_name, *(part.result for part in parts)).unionAll(merged.select(*by_name, *results))
     finished, left = [], [part.result for part in parts]
     for reading in asked.readings:
         finished.append(reading.finish(left[: len(reading.calls)]))
         left = left[len(reading.calls) :]
     named = [column.alias(f"{PREFIX}c{i}") for i, column in enumerate(finished)]
-    return as_schema(resolved_as(df, both.select(*key_names, *named)), schema)
+    return as_schema(resolved_as(df, both.select(*by_name, *named)), schema)
 
 
 def _key_names(df: DataFrame, keys: Keys) -> list[str]:
-    """Return names for the keys: their own, if they are words, of columns of the frame, which stay the very same ones.
+    """Return names for the keys: their own, if they are columns of the frame, which stay the very same ones.
 
     So `df["k"]` and `a.k` find the key in the result, as after a plain group-by.
     """
     asked = Counter(name.lower() for name in keys.names)
 
     def kept(column: Column, name: str) -> bool:
-        named = re.fullmatch(rf"Column<'(\w+\.)*{re.escape(name)}'>", str(column)) is not None
+        named = re.fullmatch(rf"Column<'(\w+\.)*(`?){re.escape(name)}\2'>", str(column)) is not None
         helper = name.lower().startswith(PREFIX)
-        return asked[name.lower()] == 1 and named and _PLAIN.fullmatch(name) is not None and not helper
+        return asked[name.lower()] == 1 and named and not helper
 
     pairs = zip(keys.columns, keys.names, strict=True)
     return [name if kept(column, name) else f"{PREFIX}k{i}" for i, (column, name) in enumerate(pairs)]
@@ -163,7 +163,7 @@ def as_schema(df: DataFrame, schema: StructType) -> DataFrame:
     """Return the columns in order with the names and types of a schema."""
     columns = []
     for found, wanted in zip(df.schema.fields, schema.fields, strict=True):
-        column, filled = F.col(found.name), found.nullable and not wanted.nullable
+        column, filled = F.col(quoted(found.name)), found.nullable and not wanted.nullable
         same = found.dataType.simpleString() == wanted.dataType.simpleString()
         if same and has_fewer_nulls(wanted.dataType, found.dataType):
             column, filled = no_null_within(column, found.dataType, wanted.dataType), not wanted.nullable

@@ -10,7 +10,7 @@ from typing import Any, SupportsIndex
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from skewkit.errors import ArgumentError, ArgumentTypeError
+from skewkit.errors import ArgumentError, ArgumentTypeError, shown
 from skewkit.plan.window.window_plan import Cut, Order
 from skewkit.spark.expressions.columns import read_name, read_sorting
 from skewkit.spark.expressions.keys import find_keys, quoted
@@ -84,7 +84,8 @@ def find_order(df: DataFrame, order_by: Sequence[str | Column]) -> OrderBy:
             directions.append((found.descending, found.nulls_first))
         else:
             raise ArgumentTypeError(
-                f"an order column is a name or a Column, not {type(given).__name__} {given!r}; for several pass a list"
+                f"an order column is a name or a Column, not {type(given).__name__} {shown(given)}; for several pass "
+                "a list"
             )
     if not columns:
         return OrderBy((), ())

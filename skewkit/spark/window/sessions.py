@@ -10,7 +10,7 @@ from typing import Any
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-from skewkit.errors import ArgumentError, ArgumentTypeError
+from skewkit.errors import ArgumentError, ArgumentTypeError, shown
 from skewkit.plan.window.window_frame import Frame
 from skewkit.spark.window.ordering import OrderBy, as_epoch
 from skewkit.spark.window.window_calls import Expression, Leaf
@@ -36,12 +36,12 @@ def session_gap(by: OrderBy, gap: Any) -> str:
     timed = order.type in _TIMES
     if isinstance(gap, bool) or not isinstance(gap, timedelta if timed else Real):
         raise ArgumentTypeError(
-            f"gap is {gap!r}; along {order.name}, a {order.type}, it is "
+            f"gap is {shown(gap)}; along {order.name}, a {order.type}, it is "
             f"{'a datetime.timedelta, such as timedelta(minutes=30)' if timed else 'a number'}"
         )
     zero: Any = timedelta(0) if timed else 0
     if not gap >= zero:
-        raise ArgumentError(f"gap is {gap!r}; expected one that is not negative")
+        raise ArgumentError(f"gap is {shown(gap)}; expected one that is not negative")
     if isinstance(gap, timedelta):
         return str(gap // (timedelta(days=1) if order.type == "date" else timedelta(microseconds=1)))
     return f"{gap!r}D" if isinstance(gap, float) else str(gap)
