@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import NumericType
 
 from skewkit.api.arguments import analysed, check_batch, check_partitions, settings_of
 from skewkit.checks import real_number
-from skewkit.errors import ArgumentError, ArgumentTypeError, KeyTypeError, shown
+from skewkit.errors import ArgumentError, ArgumentTypeError, KeyTypeError, UnsupportedError, shown
 from skewkit.plan.profile.key_profile import KeyProfile
 from skewkit.spark.explained.plan_facts import PlanFacts
 from skewkit.spark.expressions.keys import find_keys
 from skewkit.spark.sampling.profiling import Task, auto_fraction, profile
-from skewkit.spark.session.compat import is_column
+from skewkit.spark.session.compat import is_column, lateral_alias_reason
 
 
 def skew_profile(
@@ -95,4 +96,10 @@ def skew_profile(
                 f"sample={shown(sample)} with a weight: a few heavy rows would decide, and no bounds would hold; "
                 "leave sample out to read all rows"
             )
-    return profile(Task(df, found, fraction, weight_column, weight_name), n, wanted)
+    try:
+        return profile(Task(df, found, fraction, weight_column, weight_name), n, wanted)
+    except PySparkException as error:
+        lateral = lateral_alias_reason(error)
+        if lateral is None:
+            raise
+        raise UnsupportedError(lateral) from error

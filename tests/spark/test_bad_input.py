@@ -72,6 +72,16 @@ CASES = {
         ArgumentTypeError,
         "explain takes a DataFrame .* not list",
     ),
+    "a decimal that Spark has not": (
+        lambda df: skewkit.skew_groupby(df, "k").applyInPandas(_doubled, "k string, n decimal(99,1)"),
+        ArgumentError,
+        "the schema .* is none that Spark reads",
+    ),
+    "as-of join to a table's name": (
+        lambda df: skewkit.skew_asof_join(df, "t", "v", "k"),
+        ArgumentTypeError,
+        "as its second argument, not the name of a table",
+    ),
     "map key": (lambda df: skewkit.skew_join(df, df, "m"), KeyTypeError, "map"),
     "map as partition": (lambda df: skewkit.skew_window(df, "m", "v"), KeyTypeError, "map"),
     "map key of a scheme": (lambda df: skewkit.skew_groupby(df, "m", strategy="wrap"), KeyTypeError, "map"),

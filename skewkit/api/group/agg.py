@@ -7,7 +7,7 @@ from dataclasses import replace
 from itertools import chain
 from typing import Any
 
-from pyspark.errors import AnalysisException
+from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import DataType
@@ -23,7 +23,7 @@ from skewkit.spark.group.aggregate_plan import AggregatePlan, inputs_of
 from skewkit.spark.group.aggregates import aggregate
 from skewkit.spark.group.merged_udfs import split_of_udf
 from skewkit.spark.group.split_table import SPLITS, split_of
-from skewkit.spark.session.compat import is_column, is_on
+from skewkit.spark.session.compat import is_column, is_on, lateral_alias_reason
 from skewkit.spark.session.jobs import counted
 from skewkit.spark.session.remembered import remember
 
@@ -95,8 +95,12 @@ def grouped_aggregates(group: Grouping, exprs: Sequence[Any], merges: Merges | N
     row_hash = plan.values[plan.salt] if plan.salted_by else group.salt(plan.inputs.columns)
     try:
         frame = aggregate(group.df, group.keys, choice.plan, plan, row_hash, native.schema)
-    except AnalysisException as error:
-        return remember(native, group.native(f"Spark does not take the split form: {first_line(error)}"))
+    except PySparkException as error:
+        lateral = lateral_alias_reason(error)
+        if lateral is None and not isinstance(error, AnalysisException):
+            raise
+        reason = lateral or f"Spark does not take the split form: {first_line(error)}"
+        return remember(native, group.native(reason))
     return remember(frame, noted(choice, plan.how))
 
 

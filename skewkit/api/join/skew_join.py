@@ -20,6 +20,7 @@ from skewkit.plan.choice import Choice
 from skewkit.plan.join.pair import SIDES, Pair
 from skewkit.plan.profile.key_profile import KeyProfile
 from skewkit.spark.explained.plan_facts import PlanFacts
+from skewkit.spark.session.compat import lateral_alias_reason
 from skewkit.spark.session.jobs import counted
 from skewkit.spark.session.remembered import known_profile, remember
 
@@ -131,6 +132,9 @@ def _answered(request: JoinRequest) -> Chosen:
     try:
         return answer(decision)
     except Exception as error:
+        lateral = lateral_alias_reason(error)
+        if lateral is not None:
+            return native, request.left_to_spark(lateral)
         if not request.auto or not is_of_a_key(error):
             raise
         # Plain Spark may compute fewer keys, or may fail as well, when it is asked for rows.

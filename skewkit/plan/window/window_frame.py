@@ -88,7 +88,7 @@ def make_frame(kind: str, start: object, end: object) -> Frame:
     """
     bounds = []
     for name, bound in (("start", start), ("end", end)):
-        if isinstance(bound, bool) or not isinstance(bound, SupportsIndex):
+        if isinstance(bound, bool) or hasattr(bound, "__len__") or not isinstance(bound, SupportsIndex):
             raise ArgumentTypeError(
                 f"{kind}Between got {name}={shown(bound)}; a bound is a whole number, Window.currentRow, "
                 "Window.unboundedPreceding or Window.unboundedFollowing"

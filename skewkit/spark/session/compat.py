@@ -138,6 +138,19 @@ def tells_case(spark: SparkSession) -> bool:
     return (in_force(spark, _CASE) or "").strip().lower() == "true"
 
 
+def lateral_alias_reason(error: Exception) -> str | None:
+    """Return why a Connect server fails on a frame that a query has twice, or None if the error is another one.
+
+    Spark 4.2 renames the second reading before it resolves an alias that its own select uses.
+    """
+    if "LateralColumnAliasReference" not in str(error):
+        return None
+    return (
+        "Spark Connect fails where a query has a frame twice whose select uses an alias of its own (id AS v, v + 1 AS "
+        "g); compute such a column in a select of its own to have hot keys treated"
+    )
+
+
 def is_of_a_task(error: Exception) -> bool:
     r"""Return whether a job raised this because a task of it failed, where PySpark has no class for the cause.
 

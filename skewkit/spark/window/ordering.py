@@ -129,7 +129,7 @@ def as_numbers(by: OrderBy, *bounds: Any, what: str) -> tuple[OrderBy, list[Any]
 
 
 def _is_number(bound: object) -> bool:
-    return isinstance(bound, SupportsIndex) and not isinstance(bound, bool)
+    return isinstance(bound, SupportsIndex) and not isinstance(bound, bool) and not hasattr(bound, "__len__")
 
 
 _FAR = (1 << 63) - 1

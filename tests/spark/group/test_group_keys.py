@@ -8,7 +8,7 @@ import pytest
 from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import functions as F
 
-from skewkit import KeyProfile, SkewkitError, explain, skew_groupby, skew_profile
+from skewkit import KeyProfile, SkewkitError, explain, skew_groupby, skew_join, skew_profile
 from skewkit.testing import assert_same_rows
 from tests.helpers import conf
 from tests.spark.group.cases import check, values
@@ -283,6 +283,37 @@ def test_sums_of_no_column_are_the_keys(facts):
     texts = facts.select("k", "s")
     for name in ("sum", "avg", "min", "max", "mean"):
         assert_same_rows(getattr(skew_groupby(texts, "k"), name)(), getattr(texts.groupBy("k"), name)())
+
+
+@pytest.mark.connect
+@pytest.mark.parametrize("name", ["k", "user.id", "sp ace"])
+def test_a_key_in_backquotes_is_found_in_the_result(spark, name):
+    df = spark.range(0, 400, 1, 4).selectExpr(f"if(id % 4 < 3, 'hot', string(id)) AS `{name}`", "id AS v")
+    for key in (f"`{name}`", df[f"`{name}`"]):
+        calls = F.collect_set("v").alias("vs"), F.median("v").alias("m"), F.count_distinct("v").alias("n")
+        ours = skew_groupby(df, key, strategy="wrap", partitions=4).agg(*calls)
+        assert "strategy   wrap" in explain(ours)
+        wanted = df[f"`{name}`"], F.size("vs"), "m", "n"
+        assert_same_rows(ours.select(*wanted), df.groupBy(key).agg(*calls).select(*wanted))
+        assert ours.columns == [name, "vs", "m", "n"]
+
+
+@pytest.mark.connect
+def test_a_select_that_uses_its_own_alias(spark):
+    """A Connect server fails on it where a query has the frame twice; plain Spark answers."""
+    df = spark.range(0, 400, 1, 4).selectExpr("if(id % 4 < 3, 0, id) AS k", "k + 1 AS v")
+    dims, medians = spark.range(400).selectExpr("id AS k", "id AS w"), F.median("v").alias("m")
+    pairs = [
+        (skew_groupby(df, "k").agg(medians), df.groupBy("k").agg(medians)),
+        (skew_join(df, dims, "k"), df.join(dims, "k")),
+        (skew_join(df, dims, "k", "full"), df.join(dims, "k", "full")),
+    ]
+    for ours, plain in pairs:  # in one query they would be the frame twice
+        assert sorted(ours.collect(), key=str) == sorted(plain.collect(), key=str)
+    try:
+        assert skew_profile(df, "k").rows == 400
+    except SkewkitError as error:  # on Connect
+        assert "in a select of its own" in str(error)
 
 
 @pytest.mark.connect
