@@ -20,7 +20,7 @@ from skewkit.plan.choice import Choice
 from skewkit.plan.join.pair import SIDES, Pair
 from skewkit.plan.profile.key_profile import KeyProfile
 from skewkit.spark.explained.plan_facts import PlanFacts
-from skewkit.spark.session.compat import lateral_alias_reason
+from skewkit.spark.session.compat import is_connect, lateral_alias_reason
 from skewkit.spark.session.jobs import counted
 from skewkit.spark.session.remembered import known_profile, remember
 
@@ -130,7 +130,10 @@ def _answered(request: JoinRequest) -> Chosen:
     )
     decision = JoinDecision(request, keys, sides, lost)
     try:
-        return answer(decision)
+        frame, choice = answer(decision)
+        if is_connect(frame) and choice.strategy != "native":
+            frame.schema  # noqa: B018 - the server resolves the whole plan, which may fail; the schema is kept
+        return frame, choice
     except Exception as error:
         lateral = lateral_alias_reason(error)
         if lateral is not None:
