@@ -86,15 +86,17 @@ def shown(value: object, most: int = 60) -> str:
 
 def _not_to_show(value: object) -> object | None:
     """Return what of a value, or in it, is of no kind that is known to hold no data of a frame. None if nothing is."""
+    kind = type(value)
+    if kind.__module__.startswith(("pyspark.sql.", "skewkit.")):  # a frame may run a job to be shown, a Row is data
+        named = kind.__name__ == "Column" or (kind.__module__ == "pyspark.sql.types" and kind.__name__ != "Row")
+        return None if named else value
     if isinstance(value, Mapping):
         value = [*value.keys(), *value.values()]
     if isinstance(value, _HOLDING):
         return next((found for each in value if (found := _not_to_show(each)) is not None), None)
-    kind = type(value)
     known = value is None or isinstance(value, _SHOWN) or (callable(value) and hasattr(value, "__name__"))
-    of_spark = kind.__module__.startswith(("pyspark.sql.", "skewkit.")) and not hasattr(value, "__len__")
     scalar = kind.__module__ == "numpy" and getattr(value, "shape", None) == ()
-    return None if known or of_spark or scalar else value
+    return None if known or scalar else value
 
 
 def nearest(name: str, valid: Iterable[str]) -> str:

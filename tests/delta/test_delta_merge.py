@@ -2,6 +2,7 @@
 
 import decimal
 import random
+from dataclasses import replace
 
 import pytest
 from pyspark.sql import functions as F
@@ -9,6 +10,7 @@ from pyspark.sql import functions as F
 import skewkit
 from skewkit import delta
 from skewkit.delta.merge_builder import MergeBuilder
+from skewkit.delta.merge_keys import PLACEHOLDER_ADDED
 from skewkit.errors import ArgumentError, ArgumentTypeError, ColumnNotFoundError, UnsupportedError
 from skewkit.testing import assert_same_rows, partition_rows
 from tests.delta.tablelog import versions
@@ -221,6 +223,7 @@ def test_placeholders_are_spread_only_where_the_target_has_none(spark, tmp_path)
     expected = plain_merge(spark, plain, source, "t.k = s.k", clauses)
     builder = delta.merge(ours, source, "k", placeholders=[-1]).whenMatchedUpdateAll().whenNotMatchedInsertAll()
     assert "strategy   spread" in builder.explain()
+    assert "strategy   native" in replace(builder, placeholders=()).explain(), "no key is null"
     assert builder.execute().collect() == expected
     assert_alike(spark, plain, ours)
     # Now the target has rows of -1: a second MERGE matches them, several to one.
@@ -261,21 +264,32 @@ def test_a_placeholder_that_another_writer_adds_before_the_merge_is_matched(spar
 @pytest.mark.every(4)
 @pytest.mark.parametrize("adaptive", [True, False])
 @pytest.mark.parametrize(
-    ("target_key", "source_key", "placeholders"),
+    ("target_key", "source_key", "placeholders", "compared"),
     [
-        ("if(id = 0, '-01', string(id))", "if(id < 9, -1L, id)", ["-1"]),
-        ("if(id = 0, '1900-1-1', concat('2020-01-', 10 + id))", "if(id < 9, date'1900-01-01', null)", ["1900-01-01"]),
-        ("if(id = 0, 9007199254740992L, id)", "if(id < 9, double(9007199254740992), double(id))", [2**53 + 1]),
-        ("if(id = 0, double('NaN'), double(id))", "if(id < 9, float('NaN'), float(id))", [float("nan")]),
-        ("id", "if(id < 9, null, id)", [-1, "unknown"]),
-        ("concat('n', id)", "if(id < 9, 'unknown', concat('n', id))", [-1, "unknown"]),
-        ("timestamp_ntz'2024-01-01' + id * interval '1' day", "timestamp_ntz'1900-01-01'", [decimal.Decimal(7), b"x"]),
+        ("if(id = 0, '-01', string(id))", "if(id < 9, -1L, id)", ["-1"], False),
+        (
+            "if(id = 0, '1900-1-1', concat('2020-01-', 10 + id))",
+            "if(id < 9, date'1900-01-01', null)",
+            ["1900-01-01"],
+            False,
+        ),
+        ("if(id = 0, 9007199254740992L, id)", "if(id < 9, double(9007199254740992), double(id))", [2**53 + 1], False),
+        ("if(id = 0, double('NaN'), double(id))", "if(id < 9, float('NaN'), float(id))", [float("nan")], False),
+        ("id", "if(id < 9, null, id)", [-1, "unknown"], True),
+        ("concat('n', id)", "if(id < 9, 'unknown', concat('n', id))", [-1, "unknown"], True),
+        (
+            "timestamp_ntz'2024-01-01' + id * interval '1' day",
+            "timestamp_ntz'1900-01-01'",
+            [decimal.Decimal(7), b"x"],
+            False,
+        ),
         (
             "date_from_unix_date(int(id))",
             "if(id < 9, '1900-01-01', string(date_from_unix_date(int(id))))",
             ["never", 2.5],
+            True,
         ),
-        ("named_struct('a', id)", "if(id < 9, null, named_struct('a', id))", [-1, "unknown"]),
+        ("named_struct('a', id)", "if(id < 9, null, named_struct('a', id))", [-1, "unknown"], False),
     ],
     ids=[
         "text and number",
@@ -290,7 +304,7 @@ def test_a_placeholder_that_another_writer_adds_before_the_merge_is_matched(spar
     ],
 )
 def test_placeholders_mean_what_a_source_row_with_them_would(
-    spark, tmp_path, target_key, source_key, placeholders, adaptive
+    spark, tmp_path, target_key, source_key, placeholders, compared, adaptive
 ):
     """MERGE compares keys of two types in a third; with one row of the key in the source it may match."""
     plain, ours = twins(spark.range(20).selectExpr(f"{target_key} AS k", "id AS v"), tmp_path)
@@ -303,7 +317,9 @@ def test_placeholders_mean_what_a_source_row_with_them_would(
         expected = plain_merge(spark, plain, source, "t.k = s.k", clauses)
         done = builder.execute()
     assert done.collect() == expected
-    assert "strategy   spread" in skewkit.explain(done)
+    text = skewkit.explain(done)
+    assert "strategy   spread" in text, "the source has 3,000 null keys"
+    assert (PLACEHOLDER_ADDED in text) == compared, "a placeholder that no target row has is in the condition"
     assert_alike(spark, plain, ours)
 
 

@@ -7,6 +7,7 @@ from collections import Counter
 from dataclasses import replace
 from decimal import Decimal
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -162,8 +163,9 @@ def test_share_takes_a_key_as_a_profile_shows_it(type_, value, wrong):
     assert profile.share(value) == profile.share(heavy) == 1.0
     if type_ != "struct<a:int>":  # whose values are tuples
         assert profile.share(heavy.key) == 1.0
-    with pytest.raises(ArgumentError, match="does not fit the key types"):
-        profile.share(wrong)
+    for other in (wrong, np.array([1, 2]), {1, 2}, object()):
+        with pytest.raises(ArgumentError, match="does not fit the key types"):
+            profile.share(other)
 
 
 def test_profiles_of_other_keys_do_not_merge():

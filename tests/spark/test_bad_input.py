@@ -3,6 +3,7 @@
 import pandas as pd
 import pytest
 from pyspark.sql import functions as F
+from pyspark.sql.classic.dataframe import DataFrame
 
 import skewkit
 from skewkit.errors import (
@@ -15,6 +16,7 @@ from skewkit.errors import (
     SkewkitError,
     UnsupportedError,
 )
+from tests.helpers import conf
 
 
 @pytest.fixture(scope="module")
@@ -415,6 +417,9 @@ WITH_DATA = {
     "register": lambda df, data: skewkit.register(data),
 }
 
+TAKEN = {"join right": DataFrame, "group frame": DataFrame, "explain": DataFrame, "join heavy": list}
+"""What is no mistake there: a frame, and a list of rows as one of keys."""
+
 
 @pytest.mark.parametrize("case", WITH_DATA)
 def test_no_message_prints_data_of_a_frame(spark, df, case):
@@ -426,6 +431,16 @@ def test_no_message_prints_data_of_a_frame(spark, df, case):
             WITH_DATA[case](df, data)
         assert "secret" not in str(caught.value)
         assert "\n" not in str(caught.value)
+    told = spark.createDataFrame([("a secret", 1)], "k string, v long")
+    with conf(spark, "spark.sql.repl.eagerEval.enabled", "true"):
+        assert "secret" in repr(told), "a session that shows rows of a frame for its name"
+        for data in (told, [told], told.collect()):
+            if TAKEN.get(case) is type(data):
+                continue
+            with pytest.raises(skewkit.SkewkitError) as caught:
+                WITH_DATA[case](df, data)
+            assert "secret" not in str(caught.value)
+            assert "\n" not in str(caught.value)
 
 
 def test_a_stopped_session_is_told_to_functions_of_sessions(spark, monkeypatch):
@@ -436,7 +451,6 @@ def test_a_stopped_session_is_told_to_functions_of_sessions(spark, monkeypatch):
 
 
 def test_a_bad_setting_is_named(spark, df):
-    from tests.helpers import conf
 
     with conf(spark, "spark.skewkit.margin", "many"), pytest.raises(ArgumentError, match=r"spark\.skewkit\.margin"):
         skewkit.skew_groupby(df, "k").agg(F.collect_set("v"))

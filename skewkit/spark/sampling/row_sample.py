@@ -82,12 +82,13 @@ def guessed_tasks(facts: PlanFacts, files: FileSample) -> float:
     conf = conf_reader(spark)
     at_a_time = tasks_at_a_time(spark) if is_connect(spark) else spark.sparkContext.defaultParallelism
     split = byte_size(conf("spark.sql.files.maxPartitionBytes")) or _SPLIT
-    opening = byte_size(conf("spark.sql.files.openCostInBytes")) or _OPENING
+    opening = byte_size(conf("spark.sql.files.openCostInBytes"))
+    opening = _OPENING if opening is None else opening
     read = (facts.source_bytes or 0) * files.part
     if files.read:
         least, cost = conf("spark.sql.files.minPartitionNum") or "", read + files.read * opening
         wanted = float(least) if least.isdigit() and int(least) else float(at_a_time or 1)
-        size = min(split, max(opening, cost / wanted))
+        size = min(split, max(opening, cost / wanted, 1.0))
         tasks = max(1.0, min(read / size + files.read, cost / size))
     else:
         tasks = max(float(at_a_time or 1), read / split)

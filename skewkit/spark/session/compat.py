@@ -139,15 +139,15 @@ def tells_case(spark: SparkSession) -> bool:
 
 
 def lateral_alias_reason(error: Exception) -> str | None:
-    """Return why a Connect server fails on a frame that a query has twice, or None if the error is another one.
+    """Return why a Connect server failed on a frame that a query has twice, or None if the error is another one.
 
     Spark 4.2 renames the second reading before it resolves an alias that its own select uses.
     """
     if "LateralColumnAliasReference" not in str(error):
         return None
     return (
-        "Spark Connect fails where a query has a frame twice whose select uses an alias of its own (id AS v, v + 1 AS "
-        "g); compute such a column in a select of its own to have hot keys treated"
+        "Spark Connect fails on some queries that have a frame twice whose select uses an alias of its own (id AS v, "
+        "v + 1 AS g); compute such a column in a select of its own to have hot keys treated"
     )
 
 

@@ -8,8 +8,7 @@ import pytest
 from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import functions as F
 
-from skewkit import KeyProfile, SkewkitError, explain, skew_groupby, skew_join, skew_profile
-from skewkit.spark.session.compat import is_connect
+from skewkit import KeyProfile, SkewkitError, explain, skew_groupby, skew_profile
 from skewkit.testing import assert_same_rows
 from tests.helpers import conf
 from tests.spark.group.cases import check, values
@@ -297,25 +296,6 @@ def test_a_key_in_backquotes_is_found_in_the_result(spark, name):
         wanted = df[f"`{name}`"], F.size("vs"), "m", "n"
         assert_same_rows(ours.select(*wanted), df.groupBy(key).agg(*calls).select(*wanted))
         assert ours.columns == [name, "vs", "m", "n"]
-
-
-@pytest.mark.connect
-def test_a_select_that_uses_its_own_alias(spark):
-    """A Connect server fails on it where a query has the frame twice; plain Spark answers."""
-    df = spark.range(0, 400, 1, 4).selectExpr("if(id % 4 < 3, 0, id) AS k", "k + 1 AS v")
-    dims, medians = spark.range(400).selectExpr("id AS k", "id AS w"), F.median("v").alias("m")
-    pairs = [
-        (skew_groupby(df, "k").agg(medians), df.groupBy("k").agg(medians)),
-        (skew_join(df, dims, "k"), df.join(dims, "k")),
-        (skew_join(df, dims, "k", "full"), df.join(dims, "k", "full")),
-    ]
-    for ours, plain in pairs:  # in one query they would be the frame twice
-        assert sorted(ours.collect(), key=str) == sorted(plain.collect(), key=str)
-    if not is_connect(df):
-        assert skew_profile(df, "k").rows == 400
-        return
-    with pytest.raises(SkewkitError, match="in a select of its own"):
-        skew_profile(df, "k")
 
 
 @pytest.mark.connect
