@@ -42,8 +42,8 @@ def write(
     * Smaller values are one file each, packed into tasks by LPT (Graham 1969). A task has one writer open at a time.
     * Without partition columns the files are even, and as many as are needed.
     * One query over the frame counts rows per partition value and samples rows to see their bytes in Parquet.
-    * A second one takes rows of the values that are cut, unless that is one with half of all rows. Only the first tells
-      which values those are, and a sample of all rows has too few of each to show how its files compress.
+    * A second one takes rows of the values that are cut, or of one of several files without partition columns.
+      Only the first tells which values those are, and how far apart in the frame the rows of a file stand.
     * With a profile there is no query. Bytes per row are then those of the table's last write, else of the files that
       the frame reads, else a guess by its types.
     * `maxRecordsPerFile` is set to the rows of two targets, unless it is given.

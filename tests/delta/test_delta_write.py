@@ -1,5 +1,7 @@
 """`delta.write`: planned files, the frame's rows, Delta's features and errors; the log is read from outside."""
 
+from pathlib import Path
+
 import pytest
 from pyspark.errors import AnalysisException
 from pyspark.sql import functions as F
@@ -20,6 +22,7 @@ from tests.helpers import conf
 
 pytestmark = [pytest.mark.delta, pytest.mark.connect]
 
+DATA = Path(__file__).parents[3] / "shared" / "data"
 KIB = 1 << 10
 TEXT = "sha2(cast(id AS string), 256)"
 
@@ -82,6 +85,26 @@ def test_no_partition_columns_even_files(spark, tmp_path, mappers):
     assert max(files) < 1.15 * min(files)
     assert abs(len(files) - sum(files) / (512 * KIB)) <= 1
     assert_same_rows(read(spark, tmp_path / "t"), frame)
+
+
+@pytest.mark.every(2)
+@pytest.mark.parametrize("by", ["author", "repo"])
+def test_no_partition_columns_and_neighbours_that_are_alike(spark, tmp_path, by):
+    # Neighbours are of one author and commit. A planned file has one row in some thirty of them.
+    file, target = DATA / "git_changes.parquet", 600_000
+    if file.is_file():
+        changes = spark.read.parquet(str(file)).repartitionByRange(32, by).sortWithinPartitions(by)
+    else:
+        print("git_changes.parquet is not here: generated rows instead")
+        changes = spark.range(0, 500_000, 1, 32).selectExpr(
+            "id div 9000 AS author", "sha2(string(id div 30), 256) AS commit", "pmod(xxhash64(id), 40000) AS path"
+        )
+    plan = delta.write(changes, tmp_path / "t", target_file_bytes=target)
+    (files,) = sizes(tmp_path / "t").values()
+    assert len(files) == plan.files > 5
+    assert len(files) <= -(-sum(files) // target) + 1
+    assert 0.8 * target < min(files) <= max(files) < 1.3 * target
+    assert read(spark, tmp_path / "t").count() == changes.count()
 
 
 @pytest.mark.slow

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from skewkit.hashing.spark import xxhash64
 from skewkit.plan.write.column_sample import column_samples
 from skewkit.plan.write.file_plan import ABOVE, OPENING, ValueBytes, files_for, plan_files
-from skewkit.plan.write.own_sample import file_rows_of_values, majority_rows, own_bytes, rows_of_files, values_to_sample
+from skewkit.plan.write.own_sample import file_rows_of_values, own_bytes, rows_of_files, values_to_sample
 from skewkit.plan.write.row_bytes import sampled_rows, value_bytes
 from skewkit.plan.write.value_profile import value_profile
 
@@ -152,25 +152,7 @@ def test_a_value_whose_columns_repeat_among_its_own_rows_has_its_own_bytes():
     assert (own_bytes(common, few, *sizes) == common).all()
 
 
-def test_a_value_with_half_of_the_sample_is_sized_by_its_own_rows_there():
-    # Its rows repeat 20 texts, the others none.
-    rng = np.random.default_rng(3)
-    texts = np.array([rng.bytes(16).hex() for _ in range(4_020)])
-    own = np.arange(12_000) % 3 < 2
-    table = pa.table({"t": np.where(own, texts[np.arange(12_000) % 20], texts[20 + np.arange(12_000) // 3])})
-    rows = np.array([200_000, 100_000])
-    sizes = rows, 32.0 * rows[:, None], (0,), 1 << 16, "none"
-    common = np.array([1e7, 5e6])
-    found = own_bytes(common, majority_rows(own, table), *sizes)
-    assert found[0] < 200_000
-    assert found[1] == common[1]
-    for few in (~own, np.ones(12_000, bool), np.zeros(12_000, bool)):
-        assert not majority_rows(few, table)
-    short = majority_rows(own[:60], table.slice(0, 60))
-    assert (own_bytes(common, short, *sizes) == common).all()
-
-
-def test_values_that_are_cut_are_sampled_by_themselves_unless_one_has_nearly_all_rows():
+def test_values_that_are_cut_are_sampled_by_themselves():
     def sampled(*sizes):
         values = values_of([size * MIB for size in sizes])
         plan = plan_files(("k",), values, MIB)
@@ -178,7 +160,8 @@ def test_values_that_are_cut_are_sampled_by_themselves_unless_one_has_nearly_all
         return {at for positions in found.values() for at in positions}, rows_of_files(plan, values, found)
 
     assert sampled(0.2, 0.9, 1.2) == (set(), 0.0)
-    assert sampled(20, 0.9, 0.1) == (set(), 0.0)
+    assert sampled(20, 0.6, 0.1)[0] == {0}
+    assert sampled(20) == ({0}, 20 / files_for(20, 1) * MIB / 100)
     found, rows = sampled(4, 4, 0.9, 0.1, 3)
     assert found == {0, 1, 2, 4}
     assert rows == pytest.approx((4 / 4 + 4 / 4 + 0.9 + 3 / 3) * MIB / 100)

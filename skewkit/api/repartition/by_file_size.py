@@ -16,7 +16,7 @@ from skewkit.plan.choice import Choice
 from skewkit.plan.placement.load import group_load
 from skewkit.plan.profile.key_profile import KeyProfile
 from skewkit.plan.write.file_plan import FilePlan, ValueBytes, plan_files
-from skewkit.plan.write.own_sample import file_rows_of_values, majority_rows, own_bytes, rows_of_files, values_to_sample
+from skewkit.plan.write.own_sample import file_rows_of_values, own_bytes, rows_of_files, values_to_sample
 from skewkit.plan.write.row_bytes import sampled_rows, value_bytes
 from skewkit.plan.write.value_profile import value_profile
 from skewkit.spark.explained.plan_facts import PlanFacts
@@ -52,8 +52,8 @@ def repartition_by_file_size(
     * Sizes are those of Parquet files, found by encoding a sample. Files are then within a factor of 2 of the target,
       of values that have as much.
     * One query counts rows and lengths per partition value. There is none with a profile.
-    * A second one samples the values that are cut, unless that is one with half of all rows. Only the first tells which
-      values those are, and a sample of all rows has too few of each to show how its files compress.
+    * A second one samples the values that are cut, or the rows of one of several files where there are no partition
+      columns. Only the first tells which values those are, and how far apart in the frame the rows of a file stand.
 
     Args:
         df: the frame, classic or Connect.
@@ -143,9 +143,7 @@ def file_plan(
     rest = sizes.rows * float(sum(map(row_bytes, sizes.unsampled)))
     if has_sample:
         sample = sampled_rows(sizes.sample, sizes.varying, sizes.sample_lengths, codec)
-        alike = value_bytes(sample, sizes.rows, sizes.lengths, target)
-        largest = majority_rows(sizes.sample_hashes == sizes.hashes[0], sizes.sample)
-        found = own_bytes(alike, largest, *shape, target, codec) + rest
+        found = value_bytes(sample, sizes.rows, sizes.lengths, target) + rest
         sized = f"from {sizes.sample.num_rows:,} sampled rows, encoded with {codec}"
     else:
         found, sized = sizes.rows * row_bytes(df.schema), "by the types of the columns"
@@ -157,10 +155,11 @@ def file_plan(
 
     values, plan = planned(found, sized)
     own = values_to_sample(plan, values) if has_sample else {}
-    if keys is not None and plan.route is not None and own:
-        value_of, table = file_rows(df, keys, plan.route, tuple(own), rows_of_files(plan, values, own))
+    if own:
+        value_of, table = file_rows(df, keys, plan, tuple(own), rows_of_files(plan, values, own))
         known = own_bytes(found - rest, file_rows_of_values(own, value_of, table), *shape, target, codec)
-        own_sized = f"{sized}, and {table.num_rows:,} of the files of {len(own):,} values"
+        files = f"of the files of {len(own):,} value{'s' * (len(own) > 1)}" if names else "of one file"
+        own_sized = f"{sized}, and {table.num_rows:,} {files}"
         values, plan = planned(known + rest, own_sized)
     return plan if keys is None else replace(plan, profile=value_profile(keys.names, keys.types, values))
 

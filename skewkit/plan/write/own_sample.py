@@ -1,7 +1,8 @@
 """Bytes of partition values that are cut into files, by the rows of one planned file of each.
 
 Columns may depend on each other: one author's commits compress better together. And a value that is cut spreads its
-rows over several files, so rows next to each other in the frame are not so in a file.
+rows over several files, so rows next to each other in the frame are not so in a file. How much worse they compress
+then does not follow from a sample of neighbours: of real commits, sorted by author, it told 1.7 times too many bytes.
 """
 
 from __future__ import annotations
@@ -19,26 +20,19 @@ _FEWEST = 64
 """With fewer sampled rows a value keeps its bytes by the sample of all rows."""
 _MOST_VALUES = 256
 """Values, the largest ones, that are sampled on their own; each takes some hundredths of a second to encode."""
-_MAJORITY = 0.5
-"""A value with this share of all rows or more has about as much of their sample: it needs no query of its own."""
 
 
 def values_to_sample(plan: FilePlan, values: Sequence[ValueBytes]) -> dict[int, tuple[int, ...]]:
     """Return the values whose own rows are worth a query: index in `plan.route.heavy` to positions in `values`.
 
-    Empty where no value is cut, or only one with half of all rows (`majority_rows`). Else also values that may turn
-    out to need a second file.
+    Empty where no value is cut. Else also values that may turn out to need a second file. A frame without partition
+    columns is one value.
     """
-    if plan.route is None or not plan.keys:
+    if plan.route is None or not plan.cut:
         return {}
     by_hash: dict[int, list[int]] = {}
     for position, value in enumerate(values):
         by_hash.setdefault(value.hash, []).append(position)
-    if not any(
-        len(h.parts) > 1 and sum(values[i].rows for i in by_hash[h.hash]) < _MAJORITY * plan.rows
-        for h in plan.route.heavy
-    ):
-        return {}
     sizes = {i: h.weight - OPENING * len(h.parts) for i, h in enumerate(plan.route.heavy)}
     large = sorted((i for i, size in sizes.items() if size > ABOVE / 2 * plan.target), key=lambda i: -sizes[i])
     return {i: tuple(by_hash[plan.route.heavy[i].hash]) for i in large[:_MOST_VALUES]}
@@ -59,19 +53,6 @@ class OwnRows(NamedTuple):
     """Where these values stand among all."""
     table: Any
     """The rows, an Arrow table in the order that a file has."""
-    of_a_file: bool
-    """Whether the rows are as far apart as those of a file."""
-
-
-def majority_rows(sampled: npt.NDArray[np.bool_], table: Any) -> list[OwnRows]:
-    """Return the rows of the first and largest value in the sample of all, where it has half of it or more.
-
-    None where the whole sample is its own: it is sized by that already. `sampled` says of each row (rows,) of the
-    table whether it is the value's.
-    """
-    if sampled.all() or np.count_nonzero(sampled) < _MAJORITY * sampled.size:
-        return []
-    return [OwnRows((0,), table.take(np.flatnonzero(sampled)), of_a_file=False)]
 
 
 def file_rows_of_values(
@@ -81,7 +62,7 @@ def file_rows_of_values(
 
     `sampled` has the values' numbers and positions (`values_to_sample`), `value_of` the number of every row (rows,).
     """
-    return [OwnRows(at, table.take(np.flatnonzero(value_of == n)), of_a_file=True) for n, at in sampled.items()]
+    return [OwnRows(at, table.take(np.flatnonzero(value_of == n))) for n, at in sampled.items()]
 
 
 def own_bytes(
@@ -107,10 +88,10 @@ def own_bytes(
         codec: the writer's codec.
     """
     result = found.copy()
-    for positions, table, of_a_file in own:
+    for positions, table in own:
         if table.num_rows < _FEWEST:
             continue
-        encoded = sampled_rows(table, varying, mean_lengths(table, varying), codec, of_a_file=of_a_file)
+        encoded = sampled_rows(table, varying, mean_lengths(table, varying), codec, of_a_file=True)
         for at in positions:
             means = (lengths[at] / max(1, rows[at])).tolist()
             result[at] = encoded.bytes_of(float(rows[at]), means, target)

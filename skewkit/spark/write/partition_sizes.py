@@ -31,7 +31,7 @@ class PartitionSizes:
 
     `hashes`, `rows` and `values` (text, for people) are of the values. `lengths` (values, varying) are the bytes of
     their texts, binaries and the like, summed up. `sample` is an Arrow table of sampled rows, of the columns
-    `sampled`, and `sample_hashes` (sampled rows,) are of the values that they belong to. `varying` are the positions
+    `sampled`. `varying` are the positions
     of those columns that `lengths` are of, `sample_lengths` their mean bytes in the sample. `unsampled` columns are of
     types that no sample is taken of.
     """
@@ -41,7 +41,6 @@ class PartitionSizes:
     values: tuple[str, ...]
     lengths: npt.NDArray[np.float64]
     sample: Any
-    sample_hashes: npt.NDArray[np.int64]
     varying: tuple[int, ...]
     sample_lengths: tuple[float, ...]
     unsampled: tuple[DataType, ...]
@@ -96,11 +95,10 @@ def _found(table: Any, count: int, varying: Sequence[int], unsampled: tuple[Data
     texts = table["value"].take(pa.array(first)).to_pylist()
     order = np.argsort(-by_value, kind="stable")
     sampled = table.filter(pc.is_valid(table["row"]))
-    taken, sample_hashes = sampled["row"].combine_chunks(), sampled["hash"].to_numpy()
+    taken = sampled["row"].combine_chunks()
     parts = taken.flatten() if isinstance(taken, pa.StructArray) else []
     if len(parts):
         sequence = pc.sort_indices(parts[0])
-        sample_hashes = sample_hashes[sequence.to_numpy()]
         sample = pa.table([part.take(sequence) for part in parts[1:]], names=[f"c{i}" for i in range(len(parts) - 1)])
     else:
         sample = pa.table({})
@@ -111,7 +109,6 @@ def _found(table: Any, count: int, varying: Sequence[int], unsampled: tuple[Data
         tuple("null" if texts[i] is None else texts[i] for i in order.tolist()),
         sums[order],
         sample,
-        sample_hashes,
         tuple(varying),
         means,
         unsampled,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from skewkit.plan.write.file_plan import FilePlan
@@ -23,16 +23,17 @@ def routed(df: DataFrame, keys: Keys | None, plan: FilePlan) -> DataFrame:
     if plan.route is None:
         return df.repartition(1)
     names = Names(df)
-    salting = write_salting(df, keys)
-    row_hash = salting.hash(frame=df)
-    if keys is None:
-        columns = {names("partition"): F.pmod(row_hash, F.lit(plan.tasks)).cast("int")}
-    else:
-        found = heavy_index(keys, plan.route, names)
-        columns = found | partition_columns(plan.route, names, row_hash)
-    wide = with_columns(df, columns)
-    wide = without(wide, *(name for name in columns if name != names("partition")))
+    columns = task_columns(df, keys, plan, names)
+    wide = without(with_columns(df, columns), *(name for name in columns if name != names("partition")))
     return without(place(wide, plan.tasks, names("partition")), names("partition"))
+
+
+def task_columns(df: DataFrame, keys: Keys | None, plan: FilePlan, names: Names) -> dict[str, Column]:
+    """Return the column `partition`, the task of each row, after the helper columns it takes."""
+    row_hash = write_salting(df, keys).hash(frame=df)
+    if keys is None or plan.route is None:
+        return {names("partition"): F.pmod(row_hash, F.lit(plan.tasks)).cast("int")}
+    return heavy_index(keys, plan.route, names) | partition_columns(plan.route, names, row_hash)
 
 
 def write_salting(df: DataFrame, keys: Keys | None) -> Salting:
