@@ -106,7 +106,7 @@ class KeyProfile:
             )
         if not self.rows:
             return 0.0
-        if key == (None,):
+        if len(key) == 1 and key[0] is None:
             return self.nulls / self.rows
         try:
             found = self._index.get(hashable(key))
