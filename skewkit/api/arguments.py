@@ -248,7 +248,7 @@ def given_profile(
             f"this profile is of the keys {list(given.keys)} and the call is by {list(keys.names)}; "
             f"profile {_columns_to_profile(keys.names)}"
         )
-    return given
+    return replace(given, given=True)
 
 
 def _check_types(values: Sequence[tuple[Any, ...]], keys: Keys) -> None:

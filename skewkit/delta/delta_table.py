@@ -18,6 +18,7 @@ from skewkit.spark.expressions.keys import quoted
 _PART = r"(?:`(?:[^`]|``)+`|\w+)"
 _NAME = re.compile(rf"{_PART}(?:\.{_PART}){{0,3}}")
 _BY_PATH = re.compile(r"delta\.`((?:[^`]|``)+)`", re.IGNORECASE)
+_ABSOLUTE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:/")
 _OWN_FILE = r"/part-\d+-[0-9a-f-]+\.c\d+[^/]*\.parquet$"
 _TARGET = "delta.targetFileSize"
 
@@ -48,27 +49,36 @@ def table_name(path_or_table: object) -> TableName:
 
     Raises:
         ArgumentTypeError: it is neither a text nor a path.
-        ArgumentError: it has no slash and is no name that SQL takes.
+        ArgumentError: it is a relative path, or has no slash and is no name that SQL takes.
 
     >>> table_name("/tmp/it's here"), table_name("sales.`my orders`"), table_name("delta.`/tmp/x`")
     (TableName(path="/tmp/it's here", name=None), TableName(path=None, name='sales.`my orders`'),
      TableName(path='/tmp/x', name=None))
     """
     if isinstance(path_or_table, os.PathLike):
-        return TableName(path=str(os.fspath(path_or_table)))
+        return _by_path(str(os.fspath(path_or_table)))
     if not isinstance(path_or_table, str):
         raise ArgumentTypeError(f"a Delta table is given by its path or its name, not as {shown(path_or_table)}")
     by_path = _BY_PATH.fullmatch(path_or_table.strip())
     if by_path is not None:
-        return TableName(path=by_path.group(1).replace("``", "`"))
+        return _by_path(by_path.group(1).replace("``", "`"))
     if _NAME.fullmatch(path_or_table.strip()):
         return TableName(name=path_or_table.strip())
     if "/" in path_or_table or os.sep in path_or_table:
-        return TableName(path=path_or_table)
+        return _by_path(path_or_table)
     raise ArgumentError(
-        f"{path_or_table!r} is neither a path (write it with a slash, such as './{path_or_table or 'table'}') nor the "
+        f"{path_or_table!r} is neither a path (write it in full, such as '/lake/{path_or_table or 'table'}') nor the "
         "name of a table as SQL writes it, such as sales.orders or `my orders`"
     )
+
+
+def _by_path(path: str) -> TableName:
+    if not path.startswith("/") and not _ABSOLUTE.match(path):
+        raise ArgumentError(
+            f"{path!r} is a relative path, which Delta's SQL does not take for one; write it in full, such as "
+            f"'/lake/{path.lstrip('./') or 'table'}'"
+        )
+    return TableName(path=path)
 
 
 @dataclass(frozen=True)
@@ -161,17 +171,21 @@ def check_free(spark: SparkSession, table: TableName) -> None:
 
 
 def last_row_bytes(spark: SparkSession, table: TableName) -> float | None:
-    """Return the bytes per row of the last write of a table, by its history. None where nobody knows."""
+    """Return the bytes per row of the largest of a table's last writes, by its history. None where nobody knows.
+
+    Of few rows in many files most bytes are the files' footers, so the last write may say nothing.
+    """
     try:
         rows = spark.sql(f"DESCRIBE HISTORY {table.sql} LIMIT 20").select("operationMetrics").collect()
     except PySparkException:
         return None
+    largest, per_row = 0, None
     for row in rows:
         metrics = row[0] or {}
         try:
             count, size = int(metrics.get("numOutputRows", 0)), int(metrics.get("numOutputBytes", 0))
         except ValueError:
             continue
-        if count > 0 and size > 0:
-            return size / count
-    return None
+        if count > 0 and size > largest:
+            largest, per_row = size, size / count
+    return per_row

@@ -48,7 +48,7 @@ def clause_sql(value: Any, what: str) -> str:
         return value
     if is_column(value):
         literal = read_literal(value)
-        if literal is not None and isinstance(literal[0], bool | int | float | type(None)):
+        if literal is not None:
             return sql_literal(literal[0])
         raise ArgumentTypeError(
             f"{what} holds a Column, which has no SQL text; write it as text, such as 's.amount + 1'"

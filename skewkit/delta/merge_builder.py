@@ -24,8 +24,9 @@ from skewkit.delta.merge_sql import (
     insert_action,
     merge_statement,
     update_action,
+    write_join,
 )
-from skewkit.errors import ArgumentError, ArgumentTypeError, KeyTypeError, shown
+from skewkit.errors import ArgumentError, ArgumentTypeError, KeyTypeError, ProfileError, shown
 from skewkit.plan.choice import Choice
 from skewkit.plan.explanation import choice_text
 from skewkit.plan.profile.heavy_key import key_text
@@ -36,6 +37,17 @@ from skewkit.spark.session.compat import default_partitions, resolves, tells_cas
 from skewkit.spark.session.jobs import Used, counted, described
 from skewkit.spark.session.remembered import remember
 
+_JOINS = {
+    "full outer": "adaptive execution never splits one",
+    "left outer": "adaptive execution may split a hot source key there",
+    "left anti": "all clauses insert; adaptive execution may split a hot source key there",
+    "right outer": (
+        "adaptive execution may split a hot target key there, and a broadcast of a small source shuffles nothing"
+    ),
+    "inner": "adaptive execution may split a hot key there, and a broadcast of a small source shuffles nothing",
+}
+"""What helps where a matched key is hot, by the join of source and target."""
+_VECTORS = "delta.enableDeletionVectors"
 _FEW_ROWS = 1_000
 """Rows that match nothing are no load below so many, wherever they are."""
 _STRAGGLES = 1.5
@@ -90,16 +102,21 @@ def merge(
     target = table.read(source.sparkSession)
     keys = merge_keys(on, target.schema, source.schema, aliases=aliases, tells_case=tells_case(source.sparkSession))
     target_rows = detail.bytes / max(1.0, row_bytes(target.schema))
-    return MergeBuilder(
-        table, target, source, keys, aliases, placeholder_keys(placeholders, len(keys.source)), profile, target_rows
-    )
+    if profile is not None and not isinstance(profile, KeyProfile):
+        raise ArgumentTypeError(f"profile is a KeyProfile of the source's keys, not {shown(profile)}; see skew_profile")
+    if profile is not None and profile.weight is not None:
+        raise ProfileError(f"this profile weighs rows by {profile.weight!r}; a MERGE needs one that counts rows")
+    given = placeholder_keys(placeholders, len(keys.source))
+    vectors = (detail.properties.get(_VECTORS) or "").lower() == "true"
+    return MergeBuilder(table, target, source, keys, aliases, given, profile, target_rows, vectors)
 
 
 @dataclass(frozen=True, eq=False)
 class MergeBuilder:
     """A MERGE that is being built; every clause returns a new builder. The methods are those of Delta's own.
 
-    `target_rows` is a guess by the table's bytes, and a low one, as they are compressed.
+    `target_rows` is a guess by the table's bytes, and a low one, as they are compressed. `deletion_vectors` says
+    whether the table has them.
     """
 
     table: TableName
@@ -110,6 +127,7 @@ class MergeBuilder:
     placeholders: tuple[tuple[Any, ...], ...] = ()
     profile: KeyProfile | None = None
     target_rows: float = 0.0
+    deletion_vectors: bool = False
     clauses: tuple[MergeClause, ...] = ()
     evolve: bool = False
 
@@ -198,19 +216,18 @@ class MergeBuilder:
         if not self.clauses:
             raise ArgumentError("this MERGE has no clause; add one, such as .whenMatchedUpdateAll()")
         choice, condition = self._spread()
-        lines = (f"  join       {self._join()}", f"  on         {condition}")
+        lines = (f"  join       {self._join}; {_JOINS[self._join]}", f"  on         {condition}")
         return replace(choice, operator=f"merge into {self.table.sql}", kind="merge", lines=lines), condition
 
     def _spread(self) -> tuple[Choice, str]:
         keys = self.keys
         if keys.why_native is not None:
             return Choice("merge", "native", keys.why_native), keys.condition
-        if not self._inserts:
-            return Choice(
-                "merge", "native", "without an insert clause source rows of no match are dropped"
-            ), keys.condition
-        source_row = row_hash(self.aliases[1], self.source.schema, keys.columns)
-        target_row = row_hash(self.aliases[0], self.target.schema, keys.columns)
+        if self._join in ("inner", "right outer"):
+            dropped = f"source rows of no match are dropped, as it is the {self._join} join of source and target"
+            return Choice("merge", "native", dropped), keys.condition
+        source_row = row_hash(self.aliases[1], self.source.schema, keys.source)
+        target_row = row_hash(self.aliases[0], self.target.schema, keys.target)
         if source_row is None:
             return Choice("merge", "native", "the source has no column to tell rows of one key apart"), keys.condition
         absent, notes = self._absent_placeholders()
@@ -260,18 +277,8 @@ class MergeBuilder:
         return absent, notes
 
     @property
-    def _inserts(self) -> bool:
-        return any(clause.rows == NOT_MATCHED for clause in self.clauses)
-
     def _join(self) -> str:
-        if not self._inserts:
-            return (
-                "of the target with matched source rows, as no clause inserts; adaptive execution may split a hot "
-                "target key there, and a broadcast of a small source shuffles nothing"
-            )
-        if all(clause.rows == NOT_MATCHED for clause in self.clauses):
-            return "left anti of the source, as all clauses insert; adaptive execution may split a hot source key"
-        return "full outer, as a clause inserts; adaptive execution never splits one"
+        return write_join(self.clauses, deletion_vectors=self.deletion_vectors)
 
     def _hot_keys(self) -> tuple[str, ...]:
         """Return notes on the hottest key of both sides, which one task merges. It profiles both."""

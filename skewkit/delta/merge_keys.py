@@ -10,6 +10,7 @@ rule of Spark's.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -20,6 +21,7 @@ from skewkit.delta.merge_sql import sql_literal
 from skewkit.errors import ArgumentError, ArgumentTypeError, ColumnNotFoundError, nearest
 from skewkit.spark.expressions.keys import has_fixed_hash, quoted
 from skewkit.spark.expressions.sql_condition import conjuncts_of, equality_of, names_in
+from skewkit.spark.routing.salting import likely_few_last
 
 SqlKey = tuple[str, ...]
 """The values of a key's columns, as SQL."""
@@ -77,7 +79,8 @@ def merge_keys(
         ColumnNotFoundError: a name is not on both sides.
     """
     if isinstance(on, str):
-        if on in target.names or on in source.names or on.replace("_", "").isalnum():
+        word = on.replace("_", "").isalnum() and on.lower() not in ("true", "false")
+        if on in target.names or on in source.names or word:
             return _by_names([on], target, source, aliases, tells_case)
         if not on.strip():
             raise ArgumentError(f"on is empty; expected a column, a list of columns or a condition over {aliases[0]}")
@@ -125,11 +128,19 @@ def among(sides: Sequence[str], values: Sequence[SqlKey]) -> str:
     return f"coalesce({' OR '.join(f'({test})' for test in tests)}, false)"
 
 
-def row_hash(alias: str, columns: StructType, keys: Sequence[str]) -> str | None:
-    """Return a hash of a row's content as SQL, of up to eight columns beside the keys. None where there are none."""
-    own = {name.lower() for name in keys} if len(keys) == 1 else set()
-    usable = [f.name for f in columns.fields if has_fixed_hash(f.dataType) and f.name.lower() not in own]
-    names = usable[:_MOST_HASHED]
+def row_hash(alias: str, columns: StructType, sides: Sequence[str]) -> str | None:
+    """Return a hash of a row's content as SQL, of up to eight columns. None where there are none.
+
+    Columns of types that have many values tend to come first. The only key of all is left out, as it is null.
+
+    >>> row_hash("s", StructType().add("k", "long").add("flag", "boolean").add("text", "string"), ["s.k"])
+    'xxhash64(`s`.`text`, `s`.`flag`)'
+    """
+    only = sides[0].replace("`", "").lower() if len(sides) == 1 else None
+    named = Counter(field.name.lower() for field in columns.fields)
+    own = [f for f in columns.fields if only is None or only not in (f.name.lower(), f"{alias}.{f.name}".lower())]
+    usable = [f for f in own if has_fixed_hash(f.dataType) and named[f.name.lower()] == 1]
+    names = [f.name for f in likely_few_last(usable)[:_MOST_HASHED]]
     return f"xxhash64({', '.join(f'{quoted(alias)}.{quoted(name)}' for name in names)})" if names else None
 
 

@@ -54,6 +54,27 @@ def insert_action(assignments: Sequence[tuple[str, str]]) -> str:
     return f"INSERT ({', '.join(names)}) VALUES ({', '.join(values)})"
 
 
+def write_join(clauses: Sequence[MergeClause], *, deletion_vectors: bool) -> str:
+    """Return the join of source (left) and target (right) by which Delta 4 writes a MERGE's rows.
+
+    With deletion vectors rows that no clause changes are not written again (ClassicMergeExecutor.writeAllChanges).
+
+    >>> upsert = [MergeClause(MATCHED, "UPDATE SET *"), MergeClause(NOT_MATCHED, "INSERT *")]
+    >>> [write_join(upsert, deletion_vectors=each) for each in (False, True)]
+    ['full outer', 'left outer']
+    >>> write_join([MergeClause(BY_SOURCE, "DELETE")], deletion_vectors=False)
+    'full outer'
+    """
+    kinds = {clause.rows for clause in clauses}
+    if kinds == {NOT_MATCHED}:
+        return "left anti"
+    if kinds == {MATCHED}:
+        return "inner" if deletion_vectors else "right outer"
+    if not deletion_vectors or kinds >= {NOT_MATCHED, BY_SOURCE}:
+        return "full outer"
+    return "left outer" if NOT_MATCHED in kinds else "right outer"
+
+
 def merge_statement(
     target: str, source: str, condition: str, clauses: Sequence[MergeClause], *, aliases: tuple[str, str], evolve: bool
 ) -> str:

@@ -44,15 +44,16 @@ def write(
     * One query over the frame counts rows per partition value and samples rows to see their bytes in Parquet.
     * A second one takes rows of the values that are cut, or of one of several files without partition columns.
       Only the first tells which values those are, and how far apart in the frame the rows of a file stand.
-    * With a profile there is no query. Bytes per row are then those of the table's last write, else of the files that
-      the frame reads, else a guess by its types.
+    * With a profile there is no query. Bytes per row are then those of the largest of the table's last writes, else of
+      the files that the frame reads, else a guess by its types.
     * `maxRecordsPerFile` is set to the rows of two targets, unless it is given.
     * Delta's optimized write is off for this write, so the rows are shuffled once.
 
     Args:
         df: the frame, classic or Connect.
         path_or_table: a path, which has a slash, or the name of a table as SQL writes it.
-        partition_by: partition columns of a new table. Those of the table that is there if None.
+        partition_by: partition columns of a new table. Those of the table that is there if None, also where
+            `overwriteSchema` gives it other columns; with that, `[]` takes them away.
         target_file_bytes: bytes of a file, or a text such as "64MB"; else the table's `delta.targetFileSize`, else
             128 MiB. Delta 4.4 takes that property only as an arbitrary one (docs/delta/writes.md).
         mode: `append`, `overwrite`, `errorifexists` (or `error`) or `ignore`, as `DataFrameWriter.mode`.
@@ -77,19 +78,23 @@ def write(
     detail = table_detail(spark, table)
     refused = detail is not None and mode in ("error", "errorifexists")
     twice = len({name.lower() for name in df.columns}) < len(df.columns)
-    named = None if partition_by is None else ([partition_by] if isinstance(partition_by, str) else list(partition_by))
+    named = [partition_by] if isinstance(partition_by, str) else list(partition_by or ())
     if refused or twice or (detail is not None and mode == "ignore"):
-        plan = _unplanned(named or ())
+        plan = _unplanned(named)
         _save(df, table, mode, named, options)  # Delta says what is wrong, or does nothing, before a job
         return plan
     if detail is None:
         check_free(spark, table)
     target = own_target or (detail.target_file_bytes if detail is not None else None) or FILE_BYTES
     wide, added = df, tuple[str, ...]()
-    if partition_by is None and detail is not None and detail.partition_columns:
+    renewed = mode == "overwrite" and str(_option(options, "overwriteSchema")).lower() == "true"
+    if detail is not None and detail.partition_columns and not named and not (renewed and partition_by is not None):
         wide, added = with_generated(df, table, detail.partition_columns)
         there = {name.lower() for name in wide.columns}
         keys = partition_keys(wide, [name for name in detail.partition_columns if name.lower() in there])
+        own = {name.lower() for name in df.columns}
+        if renewed and all(name.lower() in own for name in detail.partition_columns):
+            named = list(detail.partition_columns)  # Delta would take them away with the old schema
     with counted() as used:
         row_size = last_row_bytes(spark, table) if profile is not None and detail is not None else None
         plan = file_plan(
@@ -109,9 +114,7 @@ def write(
     return plan
 
 
-def _save(
-    df: DataFrame, table: TableName, mode: str, partition_by: Sequence[str] | None, options: dict[str, Any]
-) -> None:
+def _save(df: DataFrame, table: TableName, mode: str, partition_by: Sequence[str], options: dict[str, Any]) -> None:
     mode = "error" if mode == "errorifexists" else mode  # Connect knows no other word for it
     writer: DataFrameWriter = df.write.format("delta").mode(mode).options(**{"optimizeWrite": False, **options})
     if partition_by:

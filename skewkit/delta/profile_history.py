@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
@@ -55,7 +54,6 @@ class ProfileHistory:
     def __init__(self, spark: SparkSession, path_or_table: str | os.PathLike[str]) -> None:
         self._spark = spark
         self._table: TableName = table_name(path_or_table)
-        self._expected: list[tuple[float, ...]] = []
         self._found = False
         self._is_there()
 
@@ -87,7 +85,7 @@ class ProfileHistory:
                 writer.save(self._table.path)
             else:
                 writer.saveAsTable(str(self._table.name))
-        except PySparkException as error:
+        except Exception as error:  # of PySpark or of Py4J, as Delta's classes of errors are known to the session
             if "DELTA_CONCURRENT_TRANSACTION" not in str(error):  # else the same run was recorded at this moment
                 raise
 
@@ -114,7 +112,7 @@ class ProfileHistory:
             found = choice.profile if side == "left" else choice.other
         else:
             raise ArgumentTypeError(f"watch() takes a frame or the plan of a write, not {type(result).__name__}")
-        if found is None or found.named or not found.fraction or _weights(found) in self._expected:
+        if found is None or found.named or found.given or not found.fraction:
             return False
         self.record(name, found, run_id=run_id)
         return True
@@ -155,9 +153,7 @@ class ProfileHistory:
             total = total * decay + 1.0
         if merged is None:
             return None
-        mean = merged if total <= 1.0 else merged.decay(1.0 / total)
-        self._expected.append(_weights(mean))
-        return mean
+        return merged if total <= 1.0 else merged.decay(1.0 / total)
 
     def runs(
         self,
@@ -220,7 +216,7 @@ class ProfileHistory:
                 hottest[heavy.key] = max(share, hottest.get(heavy.key, 0.0))
         names = [each.run_id for each in found]
         for key in sorted(hottest, key=lambda key: -hottest[key])[:_SHOWN]:
-            ax.plot(names, [each.profile.share(*key) for each in found], marker="o", label=key_text(key))
+            ax.plot(names, [_share(each.profile, key) for each in found], marker="o", label=key_text(key))
         nulls = [each.profile.nulls / each.profile.rows if each.profile.rows else 0.0 for each in found]
         if any(nulls):
             ax.plot(names, nulls, marker="o", linestyle=":", label="null")
@@ -271,9 +267,12 @@ def _read(text: Any, keys: Sequence[str], run_id: str) -> KeyProfile | None:
     return profile
 
 
-def _weights(profile: KeyProfile) -> tuple[float, ...]:
-    """Return what tells an expected profile from a measured one, also after a cast of its keys."""
-    return (profile.rows, profile.nulls, *(heavy.estimate for heavy in profile.heavy))
+def _share(profile: KeyProfile, key: tuple[Any, ...]) -> float:
+    """Return the share of a key that was hot in some run, 0 in a run whose keys were of another type."""
+    try:
+        return profile.share(*key)
+    except ArgumentError:
+        return 0.0
 
 
 def _text(what: str, value: object) -> str:

@@ -15,7 +15,7 @@ from skewkit.options import byte_size
 from skewkit.plan.choice import Choice
 from skewkit.plan.placement.load import group_load
 from skewkit.plan.profile.key_profile import KeyProfile
-from skewkit.plan.write.file_plan import FilePlan, ValueBytes, plan_files
+from skewkit.plan.write.file_plan import ABOVE, FilePlan, ValueBytes, plan_files
 from skewkit.plan.write.own_sample import file_rows_of_values, own_bytes, rows_of_files, values_to_sample
 from skewkit.plan.write.row_bytes import sampled_rows, value_bytes
 from skewkit.plan.write.value_profile import value_profile
@@ -28,11 +28,15 @@ from skewkit.spark.session.remembered import remember
 from skewkit.spark.session.slots import terms_of
 from skewkit.spark.write.file_rows import file_rows
 from skewkit.spark.write.partition_sizes import partition_sizes
-from skewkit.spark.write.write_route import routed
+from skewkit.spark.write.write_route import routed, write_salting
 
 FILE_BYTES = 128 << 20
 """Bytes of a file where nobody says another number, as of the files of a Delta table."""
 _CODEC = "spark.sql.parquet.compression.codec"
+_ALIKE = (
+    "nothing that comes out the same again tells the rows of a value apart, so those of one input partition stay "
+    "together, in as few files as maxRecordsPerFile allows; write what is stored, or cache it"
+)
 
 
 def repartition_by_file_size(
@@ -132,7 +136,17 @@ def file_plan(
     """
     slots = terms_of(df.sparkSession, settings_of(df), 1).slots.number
     if profile is not None:
-        return _by_profile(df, keys, target, profile, row_size, slots, notes)
+        plan = _by_profile(df, keys, target, profile, row_size, slots, notes)
+    else:
+        plan = _counted(df, keys, target, compression, slots, notes)
+    if plan.cut and not write_salting(df, keys).tells_rows:
+        plan = replace(plan, notes=(*plan.notes, _ALIKE))
+    return plan
+
+
+def _counted(
+    df: DataFrame, keys: Keys | None, target: int, compression: str | None, slots: int, notes: tuple[str, ...]
+) -> FilePlan:
     sizes = partition_sizes(df, keys)
     codec = compression or conf_reader(df.sparkSession)(_CODEC) or "snappy"
     names = keys.names if keys is not None else ()
@@ -184,6 +198,8 @@ def _by_profile(
         size, sized = facts.source_bytes / profile.rows, "as in the files that the frame reads"
     if size is None:
         size, sized = row_bytes(df.schema), "by the types of the columns, which may be far off"
+    if profile.unlisted * size > ABOVE * target:
+        notes = (*notes, f"a value of up to {profile.unlisted:,.0f} rows may be missing in the profile, and is not cut")
     load = group_load(profile)
     values = [ValueBytes(", ".join(map(str, h.key)), h.hash, h.weight, h.weight * size) for h in load.heavy]
     tail = [weight * size for weight in load.tail]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from html import escape
 from typing import Any, TextIO
@@ -41,6 +41,7 @@ class KeyProfile:
     * `sampled`: the numbers are a sample scaled up by `1 / fraction`. `unit`: what a sampled row counts after merges
       and decays (None: there were none).
     * `files`: (taken, all) if only some files were sampled. A key that is in none of those taken is missing.
+    * `given`: an operator was given this profile, and has measured nothing itself. It is not saved.
 
     A profile is a hint: a plan made from a wrong one costs time, never rows.
     """
@@ -61,6 +62,7 @@ class KeyProfile:
     named: bool = False
     unit: float | None = None
     files: tuple[int, int] | None = None
+    given: bool = field(default=False, compare=False)
 
     @property
     def row_weight(self) -> float:
@@ -171,6 +173,7 @@ class KeyProfile:
             fraction=min((each.fraction for each in (a, b) if each.fraction), default=0.0),
             unit=max(a.row_weight, b.row_weight),
             named=a.named or b.named,
+            given=a.given or b.given,
             files=a.files or b.files,
         )
 
@@ -217,6 +220,7 @@ class KeyProfile:
     def to_json(self) -> str:
         """Return the profile as JSON; `KeyProfile.from_json` gives an equal profile back."""
         data = asdict(self)
+        del data["given"]
         for name in ("heavy", "null_heavy"):
             for item in data[name]:
                 item["key"] = to_jsonable(item["key"])

@@ -221,21 +221,29 @@ class PlanFacts:
             drawn = bool(columns) and _draws(PlanFacts(self.frame.select(*columns))._logical, kinds)
         return _DRAWN if drawn else None
 
-    def repeatable_columns(self, names: Sequence[str], most: int, *, any_rows: bool = False) -> list[str]:
+    def repeatable_columns(self, names: Sequence[str], most: int, *, all_computed: bool = False) -> list[str]:
         """Return the first `most` of these columns that are stored and not computed, and the same each time.
 
-        There are none where the frame may have other rows when it is computed again, unless `any_rows`.
+        There are none where the frame may have other rows when it is computed again.
 
-        >>> PlanFacts(spark.range(9).selectExpr("id AS a", "1 / id AS b", "rand() AS c")).repeatable_columns(
-        ...     ["c", "b", "a"], 2
-        ... )
+        `all_computed` says that whoever asks computes all columns anyway, of whichever rows there are, and knows what
+        databases and RDDs hold. Then columns that Spark computes from what is stored count, too, after the others.
+
+        >>> facts = PlanFacts(spark.range(9).selectExpr("id AS a", "1 / id AS b", "rand() AS c"))
+        >>> facts.repeatable_columns(["c", "b", "a"], 2)
         ['a']
+        >>> facts.repeatable_columns(["c", "b", "a"], 2, all_computed=True)
+        ['a', 'b']
         """
-        flow = self._flow()
-        if not (any_rows or flow.rows.repeatable):
+        flow = self._flow(Trust(sources=all_computed))
+        if not (all_computed or flow.rows.repeatable):
             return []
-        found = (name for name in names if _all_stored(self._named(flow, F.col(quoted(name)))))
-        return [name for name, _ in zip(found, range(most), strict=False)]
+        known = {name: self._named(flow, F.col(quoted(name))) for name in names}
+        found = [name for name in names if _all_stored(known[name])]
+        if all_computed:
+            stored = set(found)
+            found += [n for n in names if n not in stored and len(known[n]) == 1 and known[n][0].verdict.repeatable]
+        return found[:most]
 
     @property
     def cost_again(self) -> str | None:

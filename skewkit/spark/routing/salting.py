@@ -39,27 +39,34 @@ class Salting:
     cached: bool = False
 
     @classmethod
-    def of(cls, facts: PlanFacts, keys: Sequence[str], *, any_rows: bool = False) -> Salting:
+    def of(cls, facts: PlanFacts, keys: Sequence[str], *, all_computed: bool = False) -> Salting:
         """Choose up to eight columns beside the keys, likely distinct ones first, of as many types as there are.
 
         * Maps and variants have no hash in Spark and are left out; columns whose name is there twice as well.
         * Only values that are stored: what is computed may fail or be dear, and perhaps nobody asks for it. Texts
           of CSV, JSON and XML files are parsed when they are asked for, and may be malformed where nobody does.
         * Only values that come out the same when they are computed again; none where the rows may be others then, as
-          those of a limit, unless `any_rows`: a shuffle by keys alone has other rows then, too.
+          those of a limit.
+        * A write computes all columns in any case (`all_computed`), and a shuffle by its keys alone would have other
+          rows then, too. So both counts, what is computed and the rows of a limit, but for what Python computes.
         """
         fields = facts.frame.schema.fields
         named = Counter(field.name.lower() for field in fields)
         own = {name.lower() for name in keys}
         others = [f for f in fields if f.name.lower() not in own and named[f.name.lower()] == 1]
-        usable = _likely_few_last([f for f in others if has_fixed_hash(f.dataType)])
+        usable = likely_few_last([f for f in others if has_fixed_hash(f.dataType)])
         parquet = facts.parquet and not named["_metadata"]
-        if not usable or facts.rows_depend_on_columns is not None:
+        if not usable or (facts.rows_depend_on_columns is not None and not all_computed):
             return cls((), facts.positioned, parquet, facts.cached)
         found = facts.repeatable_columns(
-            [field.name for field in usable[:_MOST_ASKED]], _MOST_HASHED, any_rows=any_rows
+            [field.name for field in usable[:_MOST_ASKED]], _MOST_HASHED, all_computed=all_computed
         )
         return cls(tuple(found), facts.positioned, parquet, facts.cached)
+
+    @property
+    def tells_rows(self) -> bool:
+        """Whether rows of a key have anything of their own, or all of one input partition go the same way."""
+        return bool(self.columns) or self.stored
 
     def hash(self, first: Sequence[Column] = (), *, alike: bool = False, frame: DataFrame | None = None) -> Column:
         """Return the 64-bit hash of `first` and of what the salt is made of.
@@ -84,7 +91,7 @@ class Salting:
         return F.xxhash64(*first, *content, *position)
 
 
-def _likely_few_last(fields: Sequence[StructField]) -> list[StructField]:
+def likely_few_last(fields: Sequence[StructField]) -> list[StructField]:
     """Sort columns by how many values one of their type tends to have, the first of each type before all seconds."""
     seen: Counter[str] = Counter()
     ranks: list[tuple[int, int]] = []

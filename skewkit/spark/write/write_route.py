@@ -38,4 +38,4 @@ def task_columns(df: DataFrame, keys: Keys | None, plan: FilePlan, names: Names)
 
 def write_salting(df: DataFrame, keys: Keys | None) -> Salting:
     """Return what tells the rows of a partition value apart: content, also where a limit may take other rows again."""
-    return Salting.of(PlanFacts(df), keys.names if keys is not None else (), any_rows=True)
+    return Salting.of(PlanFacts(df), keys.names if keys is not None else (), all_computed=True)
