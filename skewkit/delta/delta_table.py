@@ -67,8 +67,9 @@ def table_name(path_or_table: object) -> TableName:
     if "/" in path_or_table or os.sep in path_or_table:
         return _by_path(path_or_table)
     raise ArgumentError(
-        f"{path_or_table!r} is neither a path (write it in full, such as '/lake/{path_or_table or 'table'}') nor the "
-        "name of a table as SQL writes it, such as sales.orders or `my orders`"
+        f"{path_or_table!r} is neither a path (write it in full, with a slash, such as "
+        f"'/lake/{path_or_table or 'table'}') nor the name of a table as SQL writes it, such as sales.orders or "
+        "`my orders`"
     )
 
 

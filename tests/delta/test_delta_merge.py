@@ -2,7 +2,11 @@
 
 import decimal
 import random
+import re
+import threading
+import time
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from pyspark.sql import functions as F
@@ -11,7 +15,9 @@ import skewkit
 from skewkit import delta
 from skewkit.delta.merge_builder import MergeBuilder
 from skewkit.delta.merge_keys import PLACEHOLDER_ADDED
+from skewkit.delta.merge_sql import BY_SOURCE, MATCHED, NOT_MATCHED, MergeClause, write_join
 from skewkit.errors import ArgumentError, ArgumentTypeError, ColumnNotFoundError, UnsupportedError
+from skewkit.spark.session.compat import is_connect
 from skewkit.testing import assert_same_rows, partition_rows
 from tests.delta.tablelog import versions
 from tests.helpers import conf
@@ -51,6 +57,13 @@ def plain_merge(spark, path, source, on, clauses, evolve=False):
 def assert_alike(spark, plain, ours):
     assert_same_rows(read(spark, ours), read(spark, plain))
     assert last(spark, ours) == last(spark, plain)
+
+
+BY_KIND = {
+    "M": MergeClause(MATCHED, "UPDATE SET *"),
+    "N": MergeClause(NOT_MATCHED, "INSERT *"),
+    "S": MergeClause(BY_SOURCE, "DELETE"),
+}
 
 
 def customers(spark, rows=400):
@@ -177,7 +190,8 @@ def test_like_the_plain_merge(spark, tmp_path, type_, keys, clauses):
     on, condition = KEYS[keys]
     sql, build = CLAUSES[clauses]
     aqe = random.Random(seed).random() < 0.5
-    layouts = {}, {"partition_by": ["l"]}, {"options": [("delta.enableChangeDataFeed", "true")]}
+    features = ("delta.enableChangeDataFeed", "delta.enableDeletionVectors")
+    layouts = {}, {"partition_by": ["l"]}, *({"options": [(feature, "true")]} for feature in features)
     layout = random.Random(seed + "layout").choice(layouts)
     if (keys, clauses) == ("null safe", "delete"):
         layout = layouts[
@@ -338,6 +352,108 @@ def test_schema_evolution_and_no_helper_column(spark, tmp_path):
     assert read(spark, ours).schema == read(spark, plain).schema
 
 
+@pytest.mark.every(2)
+@pytest.mark.parametrize("vectors", ["false", "true"])
+def test_rows_of_null_keys_are_spread_where_they_meet(spark, tmp_path, vectors):
+    """Which join writes a MERGE's rows depends on its clauses and on deletion vectors."""
+    target = spark.range(400).selectExpr("if(id % 4 = 0, null, id) AS k", "id AS v", "id % 2 = 0 AS flag")
+    source = spark.range(0, 3000, 1, 3).selectExpr("if(id % 3 > 0, null, id) AS k", "id AS v", "id % 2 = 0 AS flag")
+    update = "WHEN MATCHED THEN UPDATE SET *"
+    insert, delete = "WHEN NOT MATCHED THEN INSERT *", "WHEN NOT MATCHED BY SOURCE THEN DELETE"
+    expected = {
+        (update,): ("right outer", "inner"),
+        (update, insert): ("full outer", "left outer"),
+        (update, delete): ("full outer", "right outer"),
+        (update, insert, delete): ("full outer", "full outer"),
+        (insert,): ("left anti", "left anti"),
+    }
+    for number, (clauses, joins) in enumerate(expected.items()):
+        (tmp_path / str(number)).mkdir()
+        plain, ours = twins(target, tmp_path / str(number), options=[("delta.enableDeletionVectors", vectors)])
+        builder = delta.merge(ours, source, "t.k = s.k")
+        builder = builder.whenMatchedUpdateAll() if update in clauses else builder
+        builder = builder.whenNotMatchedInsertAll() if insert in clauses else builder
+        builder = builder.whenNotMatchedBySourceDelete() if delete in clauses else builder
+        done = builder.execute()
+        text = skewkit.explain(done)
+        join = joins[vectors == "true"]
+        assert f"join       {join};" in text
+        assert ("strategy   native" in text) == (join in ("right outer", "inner")), text
+        assert done.collect() == plain_merge(spark, plain, source, "t.k = s.k", clauses)
+        assert_alike(spark, plain, ours)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("vectors", [False, True])
+def test_the_joins_are_those_that_delta_runs(spark, tmp_path, vectors):
+    if is_connect(spark):
+        pytest.skip("the plans of queries that ran are seen on classic sessions")
+    spark.range(300).selectExpr("if(id % 3 > 0, null, id) AS k", "id AS v").createOrReplaceTempView("plain_source")
+    ran = spark._jsparkSession.sharedState().statusStore()
+    for number, kinds in enumerate([("M",), ("N",), ("S",), ("M", "N"), ("M", "S"), ("N", "S"), ("M", "N", "S")]):
+        path = tmp_path / str(number)
+        rows = spark.range(400).selectExpr("if(id % 4 = 0, null, id) AS k", "id AS v").coalesce(2)
+        rows.write.format("delta").option("delta.enableDeletionVectors", vectors).save(str(path))
+        before = ran.executionsCount()
+        clauses = [BY_KIND[kind] for kind in kinds]
+        spark.sql(
+            f"MERGE INTO delta.`{path}` AS t USING plain_source AS s ON t.k = s.k "
+            + " ".join(clause.sql for clause in clauses)
+        ).collect()
+        plans = " ".join(
+            ran.executionsList().apply(i).physicalPlanDescription() for i in range(before, ran.executionsCount())
+        )
+        named = write_join(clauses, deletion_vectors=vectors)
+        assert named.title().replace(" ", "") in set(
+            re.findall(r"(?:Join|Hash)[^\n]*?(\w+Outer|Inner|LeftAnti)", plans)
+        )
+
+
+@pytest.mark.slow
+def test_a_condition_that_is_false_replaces_all_rows(spark, tmp_path):
+    """Delta's documented way to replace rows in one MERGE."""
+    plain, ours = twins(spark.range(50).selectExpr("id AS k", "id AS v"), tmp_path)
+    source = spark.range(30, 90).selectExpr("id AS k", "-id AS v")
+    clauses = ["WHEN NOT MATCHED THEN INSERT *", "WHEN NOT MATCHED BY SOURCE THEN DELETE"]
+    expected = plain_merge(spark, plain, source, "false", clauses)
+    done = delta.merge(ours, source, "false").whenNotMatchedInsertAll().whenNotMatchedBySourceDelete().execute()
+    assert done.collect() == expected
+    assert_alike(spark, plain, ours)
+
+
+@pytest.mark.slow
+def test_a_table_that_another_job_changed_is_deltas_error(spark, tmp_path):
+    """The other job deletes rows that the MERGE has read, before it commits."""
+    path, _ = twins(spark.range(100).selectExpr("id AS k", "id AS v"), tmp_path)
+
+    def slowly(frames):
+        import time
+
+        for frame in frames:
+            time.sleep(12)
+            yield frame
+
+    source = spark.range(50, 150).selectExpr("if(id % 3 = 0, null, id) AS k", "id AS v").coalesce(1)
+    source = source.mapInPandas(slowly, "k long, v long")
+    errors = []
+
+    def merged():
+        try:
+            delta.merge(path, source, "k").whenMatchedUpdateAll().execute()  # no query before it
+        except Exception as error:
+            errors.append(str(error))
+
+    running = threading.Thread(target=merged)
+    running.start()
+    time.sleep(5)
+    spark.sql(f"DELETE FROM delta.`{path}` WHERE k < 70")
+    running.join()
+    assert len(errors) == 1
+    assert "DELTA_CONCURRENT" in errors[0] or "Concurrent" in errors[0]
+    assert versions(path) == 2
+    assert sorted(row.k for row in read(spark, path).collect()) == list(range(70, 100))
+
+
 @pytest.mark.slow
 def test_hostile_names_a_clustered_target_and_a_view_left_behind(spark, tmp_path):
     path = tmp_path / "it's a `t`"
@@ -401,6 +517,11 @@ def test_bad_input_is_told_before_anything_is_written(spark, tmp_path):
         delta.merge(path, target, "k", source_alias="T")
     with pytest.raises(ArgumentError, match="placeholder"):
         delta.merge(path, target, "k", placeholders=[(1, 2)])
+    with pytest.raises(ArgumentTypeError, match="profile is a KeyProfile"):
+        delta.merge(path, target, "k", profile="yesterday")
+    for relative in ("./t", "lake/t", "delta.`t`", Path("t")):
+        with pytest.raises(ArgumentError, match="relative path"):
+            delta.merge(relative, target, "k")
     with pytest.raises(UnsupportedError):
         delta.merge(path, spark.readStream.format("rate").load(), "k")
     with pytest.raises(ArgumentTypeError):

@@ -239,6 +239,22 @@ def test_modes_and_options_pass_through(spark, tmp_path):
 
 
 @pytest.mark.slow
+def test_partition_columns_of_the_table_stay(spark, tmp_path):
+    path, frame = tmp_path / "t", days(spark, rows=4000)
+    delta.write(frame, path, partition_by="few")
+    added = delta.write(frame, path, mode="append", partition_by=[])
+    wider = delta.write(frame.withColumn("more", F.lit(1)), path, mode="overwrite", overwriteSchema=True)
+    for plan in (added, wider):
+        assert plan.keys == ("few",)
+        assert plan.files == 7
+    assert {key for value in sizes(path) for key, _ in value} == {"few"}
+    plan = delta.write(frame, path, mode="overwrite", partition_by=[], overwriteSchema=True)
+    assert plan.keys == ()
+    assert set(sizes(path)) == {()}
+    assert_same_rows(read(spark, path), frame)
+
+
+@pytest.mark.slow
 def test_a_write_that_fails_leaves_no_version(spark, tmp_path):
     path, frame = tmp_path / "t", days(spark, rows=2000)
     delta.write(frame, path, partition_by="day")

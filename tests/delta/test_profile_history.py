@@ -112,6 +112,8 @@ def test_watch_records_what_a_run_has_seen(spark, history, tmp_path):
     assert history.profile("left", "k").share("hot") == pytest.approx(0.5, abs=0.05)
     again = skewkit.skew_join(frame(spark), right, "k", "left", left_profile=history.profile("left", "k"))
     assert not history.watch("left", again, run_id=2), "it has read nothing"
+    own = skewkit.skew_join(frame(spark), right, "k", "left", left_profile=skewkit.skew_profile(frame(spark), "k"))
+    assert not history.watch("left", own, run_id=2), "it was given what another call has read"
     plan = delta.write(frame(spark, rows=100), tmp_path / "t", partition_by="k")
     assert history.watch("table", plan, run_id=1)
     found = history.profile("table", "k")

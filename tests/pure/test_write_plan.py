@@ -102,7 +102,7 @@ def test_rows_that_are_there_several_times_do_not_hide_how_values_grow(copies):
 
 def test_values_of_longer_texts_have_more_bytes():
     table = pa.table({"t": [f"{i:020d}" for i in range(4096)]})
-    sample = sampled_rows(table, (0,), (20.0,), "none")
+    sample = sampled_rows(table, [(0,)], (20.0,), "none")
     short, long = value_bytes(sample, np.array([10_000, 10_000]), np.array([[200_000.0], [2_000_000.0]]), 1e9)
     assert long > 8 * short
 
@@ -126,7 +126,7 @@ def test_values_whose_rows_alternate_have_their_own_bytes():
     # Every fourth row of such a sample would be a short one.
     rng = np.random.default_rng(1)
     table = pa.table({"t": [rng.bytes(400 if i % 2 else 20).hex() for i in range(4096)]})
-    sample = sampled_rows(table, (0,), (420.0,), "none")
+    sample = sampled_rows(table, [(0,)], (420.0,), "none")
     lengths = np.array([[40.0], [800.0]])
     for rows in (100, 1000, 4000, 50_000):
         short, long = value_bytes(sample, np.array([rows, rows]), rows * lengths, 1 << 18)
@@ -142,7 +142,7 @@ def test_a_value_whose_columns_repeat_among_its_own_rows_has_its_own_bytes():
     table = pa.table(
         {"t": np.where(value_of == 0, texts[np.arange(12_000) // 2], texts[6_000 + np.arange(12_000) % 20])}
     )
-    sizes = np.full(3, 50_000), np.full((3, 1), 32.0 * 50_000), (0,), 1 << 16, "none"
+    sizes = np.full(3, 50_000), np.full((3, 1), 32.0 * 50_000), [(0,)], 1 << 16, "none"
     common = np.full(3, 1e6)
     found = own_bytes(common, file_rows_of_values({0: (0,), 7: (2,)}, value_of, table), *sizes)
     assert found[0] == pytest.approx(36 * 50_000, rel=0.1)

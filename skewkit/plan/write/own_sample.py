@@ -70,7 +70,7 @@ def own_bytes(
     own: Sequence[OwnRows],
     rows: npt.NDArray[Any],
     lengths: npt.NDArray[np.float64],
-    varying: Sequence[int],
+    varying: Sequence[Sequence[int]],
     target: float,
     codec: str,
 ) -> npt.NDArray[np.float64]:

@@ -25,14 +25,14 @@ _FEWEST = 256
 
 @dataclass(frozen=True)
 class EncodedSample:
-    """A sample of a frame's rows, encoded. `lengths` are its mean bytes per row of the columns of varying length.
+    """A sample of a frame's rows, encoded. `lengths` are its mean lengths per row (`mean_lengths`).
 
-    `varying[j]` is the position of the column that `lengths[j]` measures. `apart[k]` has, per column, how many times
+    `varying[j]` are the positions of the columns that `lengths[j]` measures. `apart[k]` has, per column, how many times
     more bytes rows take in a file that holds one row in `4 ** k` than in a file of neighbouring rows.
     """
 
     samples: tuple[tuple[ColumnSample, ...], ...]
-    varying: tuple[int, ...]
+    varying: tuple[tuple[int, ...], ...]
     lengths: tuple[float, ...]
     apart: tuple[tuple[float, ...], ...]
 
@@ -44,7 +44,7 @@ class EncodedSample:
     def bytes_of(self, rows: float, own_lengths: Sequence[float], target: float) -> float:
         """Return the bytes that so many rows take in files of `target` bytes.
 
-        `own_lengths` are the mean bytes per row of these rows' columns of varying length. The rows of a file decide
+        `own_lengths` are the mean lengths of these rows. The rows of a file decide
         what a dictionary costs. The bytes of a row decide how many rows a file has. So both are computed in turn.
         Neighbouring rows are taken to end in different files.
         """
@@ -61,11 +61,15 @@ class EncodedSample:
         step = distances.index(min(distances))
         sample = self.samples[step]
         factors = dict(enumerate(self._apart(files, step)))
-        for at, own, mean in zip(self.varying, own_lengths, self.lengths, strict=True):
+        missing = 0.0
+        for group, own, mean in zip(self.varying, own_lengths, self.lengths, strict=True):
             # The mean is of the whole sample; a part of it may have drawn longer rows, or shorter ones.
-            drawn = sample[at].raw_per_row / (self.samples[0][at].raw_per_row or 1.0)
-            factors[at] *= own / (mean * drawn) if mean * drawn > 0 else 1.0
-        return sum(c.bytes_in(rows) * factors[at] for at, c in enumerate(sample)) / max(1.0, rows)
+            drawn, whole = (sum(each[at].raw_per_row for at in group) for each in (sample, self.samples[0]))
+            taken = mean * (drawn / whole if whole else 1.0)
+            missing += own if not taken else 0.0
+            for at in group:
+                factors[at] *= own / taken if taken else 1.0
+        return missing + sum(c.bytes_in(rows) * factors[at] for at, c in enumerate(sample)) / max(1.0, rows)
 
     def _apart(self, files: float, step: int) -> list[float]:
         """Return the `apart` factors for so many files, relative to a sample of one row in `4 ** step`."""
@@ -78,7 +82,7 @@ class EncodedSample:
 
 
 def sampled_rows(
-    table: Any, varying: Sequence[int], lengths: Sequence[float], codec: str, *, of_a_file: bool = False
+    table: Any, varying: Sequence[Sequence[int]], lengths: Sequence[float], codec: str, *, of_a_file: bool = False
 ) -> EncodedSample:
     """Return an Arrow table of sampled rows, encoded whole and by one row in four, sixteen ..., for small files.
 
@@ -103,7 +107,7 @@ def sampled_rows(
             apart.append(tuple(map(_times, samples[-1], column_samples(table.take(blocks), codec))))
         step *= _THINNER
         if table.num_rows // step < 64:
-            return EncodedSample(tuple(samples), tuple(varying), tuple(lengths), tuple(apart))
+            return EncodedSample(tuple(samples), tuple(map(tuple, varying)), tuple(lengths), tuple(apart))
 
 
 def _times(column: ColumnSample, neighbours: ColumnSample) -> float:
@@ -112,19 +116,44 @@ def _times(column: ColumnSample, neighbours: ColumnSample) -> float:
     return max(1.0, each / other) if other else 1.0
 
 
-def mean_lengths(table: Any, varying: Sequence[int]) -> tuple[float, ...]:
-    """Return the mean bytes, or elements, of sampled columns, by their positions. Nulls have none.
+def mean_lengths(table: Any, varying: Sequence[Sequence[int]]) -> tuple[float, ...]:
+    """Return the mean length of a row over the columns of each group, by their positions.
+
+    A text has its bytes, a number 1, a null nothing. A struct has the sum of its fields. An array has the number of its
+    elements, and their lengths if these vary.
 
     >>> import pyarrow as pa
-    >>> mean_lengths(pa.table({"text": ["a", "bcd", None], "list": [[1], [2, 3], []]}), (0, 1))
-    (1.3333333333333333, 1.0)
+    >>> table = pa.table({"text": ["a", "bcd", None], "list": [["x"], ["y", "zz"], []], "n": [1, None, 3]})
+    >>> mean_lengths(table, [(0,), (1,), (0, 2)])
+    (1.3333333333333333, 2.3333333333333335, 2.0)
     """
+    rows = max(1, table.num_rows)
+    return tuple(sum(_length(table.column(at).combine_chunks()) for at in group) / rows for group in varying)
+
+
+def _length(column: Any) -> float:
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    columns = [table.column(i) for i in varying]
-    lengths = (pc.list_value_length(c) if pa.types.is_list(c.type) else pc.binary_length(c) for c in columns)
-    return tuple(float(pc.sum(each).as_py() or 0) / max(1, table.num_rows) for each in lengths)
+    type_ = column.type
+    if pa.types.is_struct(type_):
+        return sum(map(_length, column.flatten()))
+    if pa.types.is_list(type_):
+        values = column.flatten()
+        return len(values) + (_length(values) if _varies(type_.value_type) else 0.0)
+    if _varies(type_):
+        return float(pc.sum(pc.binary_length(column)).as_py() or 0)
+    return float(len(column) - column.null_count)
+
+
+def _varies(type_: Any) -> bool:
+    """Return whether values of an Arrow type vary in length: texts, lists, and structs of such."""
+    import pyarrow as pa
+
+    if pa.types.is_struct(type_):
+        return any(_varies(type_.field(i).type) for i in range(type_.num_fields))
+    texts = pa.types.is_string, pa.types.is_large_string, pa.types.is_binary, pa.types.is_large_binary, pa.types.is_list
+    return any(test(type_) for test in texts)
 
 
 def value_bytes(

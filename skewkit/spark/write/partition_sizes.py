@@ -41,7 +41,7 @@ class PartitionSizes:
     values: tuple[str, ...]
     lengths: npt.NDArray[np.float64]
     sample: Any
-    varying: tuple[int, ...]
+    varying: tuple[tuple[int, ...], ...]
     sample_lengths: tuple[float, ...]
     unsampled: tuple[DataType, ...]
 
@@ -53,12 +53,12 @@ def partition_sizes(df: DataFrame, keys: Keys | None) -> PartitionSizes:
     * The blocks are the first ones of an input partition, and the further on the sparser, so that the sample is some
       10,000 to 50,000 rows whatever the frame has.
     """
-    names, columns = Names(df), SampledColumns.of(df)
-    lengths, cells, varying = columns.lengths, columns.cells, columns.varying
+    names = Names(df)
     at = names("at")
-    # Arrow takes no null struct of fields that are never null.
-    given = [F.when(F.col(at) >= 0, cell) for cell in (F.col(at), *cells)]
-    row = F.struct(*(cell.alias(f"c{i}") for i, cell in enumerate(given)))
+    columns = SampledColumns.of(df, F.col(at) >= 0)
+    lengths, varying = columns.lengths, columns.varying
+    cells = F.when(F.col(at) >= 0, F.col(at)), *columns.cells
+    row = F.struct(*(cell.alias(f"c{i}") for i, cell in enumerate(cells)))
     length_names = [names(f"length{i}") for i in range(len(varying))]
     own = [] if keys is None else [names(f"key{i}") for i in range(len(keys.columns))]
     cut = [] if keys is None else [column.alias(name) for column, name in zip(keys.columns, own, strict=True)]
@@ -78,7 +78,7 @@ def partition_sizes(df: DataFrame, keys: Keys | None) -> PartitionSizes:
     return _found(table, len(varying), varying, columns.unsampled)
 
 
-def _found(table: Any, count: int, varying: Sequence[int], unsampled: tuple[DataType, ...]) -> PartitionSizes:
+def _found(table: Any, count: int, varying: Sequence[Sequence[int]], unsampled: tuple[DataType, ...]) -> PartitionSizes:
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -102,14 +102,17 @@ def _found(table: Any, count: int, varying: Sequence[int], unsampled: tuple[Data
         sample = pa.table([part.take(sequence) for part in parts[1:]], names=[f"c{i}" for i in range(len(parts) - 1)])
     else:
         sample = pa.table({})
-    means = mean_lengths(sample, varying) if sample.num_rows else (0.0,) * count
+    # Numbers that are never null say nothing of any value.
+    telling = [j for j in range(count) if (sums[:, j] != by_value).any()]
+    varying, sums = [varying[j] for j in telling], sums[:, telling]
+    means = mean_lengths(sample, varying) if sample.num_rows else (0.0,) * len(varying)
     return PartitionSizes(
         distinct[order],
         by_value[order],
         tuple("null" if texts[i] is None else texts[i] for i in order.tolist()),
         sums[order],
         sample,
-        tuple(varying),
+        tuple(map(tuple, varying)),
         means,
         unsampled,
     )
