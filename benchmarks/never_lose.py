@@ -131,9 +131,8 @@ def main(rows: int = 4_000_000, runs: int = 3, only: Sequence[str] = ()) -> None
                 half = others(spark, folder, size // 2, size // 2)
                 runs_of = operators(frame, few, half)
                 for name in wanted:
-                    decided = len(skewkit.decisions())
                     plain, ours, defined = cell(runs_of[name], runs)
-                    last = skewkit.decisions()[decided:][-1]
+                    last = skewkit.decisions()[-1]
                     found.append((plain, ours, defined, last, labels[name]))
                     print(line(found[-1]), flush=True)
             print("worst first")

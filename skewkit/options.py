@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, fields
 from typing import Any
 
-from skewkit.errors import ArgumentError, nearest
+from skewkit.errors import ArgumentError, nearest, shown
 
 PREFIX = "spark.skewkit."
 _SIZE = re.compile(r"(\d+)\s*([kmgtp]?)i?b?")
@@ -87,7 +87,8 @@ def _parsed(about: Any, default: Any, text: str) -> Any:
         if not math.isfinite(value) or (value < 0 and about["conf"] != PREFIX + "margin"):
             raise ValueError(text)
         return value
-    except ValueError as error:
+    except (ValueError, OverflowError) as error:
         raise ArgumentError(
-            f"{about['conf']} is {text!r}; expected a {type(default).__name__} such as {default} ({about['meaning']})"
+            f"{about['conf']} is {shown(text)}; expected a {type(default).__name__} such as {default} "
+            f"({about['meaning']})"
         ) from error

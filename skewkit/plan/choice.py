@@ -54,12 +54,16 @@ class Weighed:
         )
 
 
-def small_reason(terms: Terms, stages: Sequence[Stage]) -> str:
-    """Return why plain Spark is right whatever keys are hot: no key was read."""
+def small_reason(terms: Terms, stages: Sequence[Stage], *, pairs: bool = False) -> str:
+    """Return why plain Spark is right before any key was read.
+
+    `pairs` says that keys on both sides make rows of their own, and that at most 1 % of both are expected to be of one.
+    """
     total = sum(stage.total for stage in stages)
+    but = " and if no key has more than 1 % of both sides" if pairs else ""
     return (
-        f"some {total:,.1f} s of work on {terms.slots} at the most: whatever keys are hot, no plan would save enough, "
-        f"with a margin of {terms.margin:g} s (spark.skewkit.margin)"
+        f"some {total:,.1f} s of work on {terms.slots} at the most, by the rows of its sources{but}: no plan would "
+        f"save enough to ask which keys are hot, with a margin of {terms.margin:g} s (spark.skewkit.margin)"
     )
 
 

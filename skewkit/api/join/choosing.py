@@ -50,7 +50,7 @@ def _without_keys(decision: JoinDecision) -> str | None:
     if not request.informed and terms.margin >= 0:
         made = decision.most_work.of_made
         if made is not None and not terms.worth_asking(made, QUERY):
-            return small_reason(terms, made)
+            return small_reason(terms, made, pairs=decision.most_work.pairs)
     join = top_join(decision.physical)
     together = decision.most_work.of_sources
     if join is not None and join.startswith("Broadcast"):
@@ -60,8 +60,8 @@ def _without_keys(decision: JoinDecision) -> str | None:
     if request.informed or terms.margin < 0:
         return None
     if together is not None and not terms.worth_asking(together, QUERY):
-        return small_reason(terms, together)
-    unknown = next((side for side in decision.sides if side.facts.rows is None), None)
+        return small_reason(terms, together, pairs=decision.most_work.pairs)
+    unknown = next((side for side in decision.sides if side.facts.rows is None and side.given is None), None)
     if unknown is not None:
         return (
             f"nobody knows how many rows the {unknown.side} side has, so nothing can be weighed; name hot keys "
@@ -69,7 +69,7 @@ def _without_keys(decision: JoinDecision) -> str | None:
         )
     most = decision.most_work.of_sides
     if not terms.worth_asking(most, decision.asking):
-        return small_reason(terms, most)
+        return small_reason(terms, most, pairs=decision.most_work.pairs)
     return None
 
 

@@ -65,6 +65,11 @@ class MostWork:
         return self.of_named is not None and not self.terms.worth_asking(self.of_sides, 0.0)
 
     @property
+    def pairs(self) -> bool:
+        """Whether a key on both sides may have many pairs, as far as the kind of join tells."""
+        return KINDS[self.request.kind].pairs
+
+    @property
     def _rows(self) -> Pair[float]:
         return self.sides.map(lambda side: side.most_rows)
 

@@ -240,7 +240,8 @@ class WindowDecision:
     @property
     def asking(self) -> float:
         """Expected seconds of the key sample."""
-        return self.terms.asking(self.facts.rows or 0.0, self.facts.shuffles_for_sample)
+        rows = self.facts.most_source_rows if self.facts.rows is None else float(self.facts.rows)
+        return self.terms.asking(rows, self.facts.shuffles_for_sample)
 
     @cached_property
     def weighed(self) -> Weighed:
