@@ -68,7 +68,7 @@ def join_keys(frames: Pair[DataFrame], on: Any) -> JoinKeys | str:
     if any(isinstance(part, str) for part in parts):
         raise ArgumentTypeError("on mixes names and Columns; give either")
     equalities, residual = [], []
-    for conjunct in (c for part in parts for c in conjuncts(part)):
+    for conjunct in conjuncts(reduce(lambda a, b: a & b, parts)):
         equality = _equality(left, right, conjunct)
         if equality is None:
             residual.append(conjunct)

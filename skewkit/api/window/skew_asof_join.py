@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import timedelta
+from decimal import Decimal
 from numbers import Real
 from typing import Any
 
@@ -17,6 +18,7 @@ from skewkit.api.window.skew_window import skew_window
 from skewkit.errors import ArgumentError, ArgumentTypeError, KeyTypeError, shown
 from skewkit.plan.choice import Choice
 from skewkit.spark.expressions.keys import Keys, find_keys, sql_type
+from skewkit.spark.session.compat import tells_case
 from skewkit.spark.session.remembered import choice_of, remember
 from skewkit.spark.window.ordering import as_epoch
 
@@ -42,12 +44,12 @@ def skew_asof_join(
     * `backward` takes the last row of `right` whose `on` is at most that of the row, `forward` the first that is at
       least that. `nearest` takes the nearer one of both, and of two equally near the one before.
     * Null keys of `by` meet one another, as in pandas. A null or a NaN in `on`, which pandas refuses, meets nothing.
-    * Of rows of `right` that are equal in `by` and `on` any one is taken. pandas takes the last of a frame, and frames
-      of Spark have no order.
+    * Of rows of `right` that are equal in `by` and `on` any one is taken. pandas takes the last one of a frame, or the
+      first one if the join is `forward`, and frames of Spark have no order.
     * Columns of one name, beside `on` and `by`, get the endings `_x` and `_y`.
 
-    Both frames go through one shuffle, as a union with a window over it. Hot keys are cut along `on`, as by
-    `skew_window`.
+    Both frames go through one shuffle, as a union with a window over it; `nearest` has a second window, of the opposite
+    order. Hot keys are cut along `on`, as by `skew_window`.
 
     Args:
         left: the frame whose rows are kept, classic or Connect.
@@ -87,8 +89,10 @@ def skew_asof_join(
     if most is not None:
         near = near & (F.abs(_distance(at, found["t"], type_)) <= most)
     rows = nearest.where(F.col("of_left")).select("l", F.when(near, found).alias("r"))
-    shared = {on.lower(), *(name.lower() for name in names)}
-    result = rows.select(*_fields("l", left, right, shared, "_x"), *_fields("r", right, left, shared, "_y"))
+    fold = str if tells_case(left.sparkSession) else str.lower
+    shared = {fold(on), *map(fold, names)}
+    columns = [*_fields("l", left, right, shared, "_x", fold), *_fields("r", right, left, shared, "_y", fold)]
+    result = rows.select(*columns)
     by_names = f" by {', '.join(names)}" if names else ""
     partitions = choice.operator.rpartition(", ")[2]
     return remember(result, replace(choice, operator=f"as-of join {direction} on {on}{by_names}, {partitions}"))
@@ -117,7 +121,7 @@ def _tolerance(tolerance: Any, type_: str) -> Any:
     if tolerance is None:
         return None
     wanted = "a datetime.timedelta" if type_ in _TIMES else "a number"
-    if isinstance(tolerance, bool) or not isinstance(tolerance, timedelta if type_ in _TIMES else Real):
+    if isinstance(tolerance, bool) or not isinstance(tolerance, timedelta if type_ in _TIMES else Real | Decimal):
         raise ArgumentTypeError(f"tolerance is {shown(tolerance)}; along a {type_} it is {wanted}")
     zero: Any = timedelta(0) if type_ in _TIMES else 0
     if not tolerance >= zero:
@@ -166,25 +170,31 @@ def _packed(frame: DataFrame, keys: Keys, types: Sequence[str]) -> DataFrame:
 def _nearest(both: DataFrame, keys: int, direction: str, strategy: str, type_: str) -> tuple[DataFrame, Choice]:
     """Return the rows of both frames with the row of the right one that is `nearest`, and how it was found."""
     by = [f"b{i}" for i in range(keys)]
-    spec = Window.partitionBy(*by).orderBy("t", "second")
-    before = F.last("r", ignorenulls=True).over(spec.rowsBetween(Window.unboundedPreceding, 0))
-    after = F.first("r", ignorenulls=True).over(spec.rowsBetween(0, Window.unboundedFollowing))
-    window = skew_window(both, by, ["t", "second"], strategy=strategy)
+    # What comes after a row is what comes before it in the opposite order: Spark's window to the end is quadratic.
+    orders: dict[str, list[Any]] = {"before": ["t", "second"], "after": [F.desc("t"), F.desc("second")]}
+
+    def looked_up(frame: DataFrame, which: str, name: str) -> DataFrame:
+        window = skew_window(frame, by, orders[which], strategy=strategy)
+        return window.rowsBetween(Window.unboundedPreceding, 0).select(**{name: F.last("r", ignorenulls=True)})
+
     if direction != "nearest":
-        found = window.select(nearest=before if direction == "backward" else after)
+        found = looked_up(both, "before" if direction == "backward" else "after", "nearest")
         return found, choice_of(found)
-    found = window.select(before=before, after=after)
+    first = looked_up(both, "before", "before")
+    found = looked_up(first, "after", "after")
     gaps = [_distance(F.col("t"), F.col(name)["t"], type_) for name in ("before", "after")]
     is_after = F.col("before").isNull() | (gaps[0] > -gaps[1])
     nearest = F.when(is_after & F.col("after").isNotNull(), F.col("after")).otherwise(F.col("before"))
-    return found.select("*", nearest.alias("nearest")), choice_of(found)
+    return found.select("*", nearest.alias("nearest")), choice_of(first)
 
 
-def _fields(struct: str, frame: DataFrame, others: DataFrame, shared: set[str], ending: str) -> list[Column]:
+def _fields(
+    struct: str, frame: DataFrame, others: DataFrame, shared: set[str], ending: str, fold: Callable[[str], str]
+) -> list[Column]:
     """Return the columns of a frame out of its struct, with an ending where the other frame has one of the name."""
-    taken = {name.lower() for name in others.columns} - shared
+    taken = {fold(name) for name in others.columns} - shared
     return [
-        F.col(struct)[f"c{i}"].alias(f"{name}{ending}" if name.lower() in taken else name)
+        F.col(struct)[f"c{i}"].alias(f"{name}{ending}" if fold(name) in taken else name)
         for i, name in enumerate(frame.columns)
-        if struct == "l" or name.lower() not in shared
+        if struct == "l" or fold(name) not in shared
     ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 from pyspark.errors import AnalysisException
 from pyspark.sql import Column, DataFrame
@@ -29,7 +30,7 @@ from skewkit.plan.window.window_prices import cut_window_stages, native_window_s
 from skewkit.plan.window.window_split import MOST_LISTED, WindowSplit, listed
 from skewkit.spark.explained.plan_facts import PlanFacts, made_of
 from skewkit.spark.explained.row_counts import row_bytes
-from skewkit.spark.expressions.columns import Over
+from skewkit.spark.expressions.columns import Over, same_column
 from skewkit.spark.expressions.keys import Keys, find_keys
 from skewkit.spark.sampling.ask import Answer, Question, ask
 from skewkit.spark.session.compat import in_force, places_by_id
@@ -75,13 +76,35 @@ class Asked:
         return read_expression(name, column, self.frame, self._is_this)
 
     def _is_this(self, over: Over) -> bool:
-        """Return whether a window has these partition keys and this order."""
-        partition = find_keys(self.df, over.partition, what="partition").names if over.partition else ("nothing",)
-        order = find_order(self.df, over.order).orders
-        mine = [(o.name, o.descending, o.nulls_first) for o in self.by.orders]
-        return sorted(partition) == sorted(self.keys.names) and mine == [
-            (o.name, o.descending, o.nulls_first) for o in order
+        """Return whether a window has these partition keys and this order. False where that cannot be seen."""
+        mine, order = _named(self.keys.columns, self.keys.names, self.keys.bare), find_order(self.df, over.order)
+        if over.partition:
+            keys = find_keys(self.df, over.partition, what="partition")
+            found = _named(keys.columns, keys.names, keys.bare)
+            partitioned = all(any(map(_alike, [a] * len(mine), mine)) for a in found)
+            partitioned = partitioned and all(any(map(_alike, [a] * len(found), found)) for a in mine)
+        else:
+            partitioned = self.keys.names == ("nothing",) and not self.keys.bare
+        both = [
+            [(*each, o.descending, o.nulls_first) for each, o in zip(_ordered(by), by.orders, strict=True)]
+            for by in (self.by, order)
         ]
+        same = len(both[0]) == len(both[1]) and all(a[2:] == b[2:] and _alike(a, b) for a, b in zip(*both, strict=True))
+        return partitioned and same
+
+
+def _named(columns: Sequence[Column], names: Sequence[str], bare: Sequence[str]) -> list[tuple[Column, str | None]]:
+    """Return columns with the names of those that only name one of the frame."""
+    return [(column, name if name in bare else None) for column, name in zip(columns, names, strict=True)]
+
+
+def _ordered(by: OrderBy) -> list[tuple[Column, str | None]]:
+    return _named(by.columns, [order.name for order in by.orders], by.bare)
+
+
+def _alike(a: tuple[Any, ...], b: tuple[Any, ...]) -> bool:
+    """Return whether two columns are one, each with its name if it is no more than that. Spark calls a cast alike."""
+    return (a[1] is not None and a[1] == b[1]) or same_column(a[0], b[0])
 
 
 @dataclass(frozen=True, eq=False)

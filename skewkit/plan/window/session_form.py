@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from skewkit.plan.window.window_split import Carried, Local, WindowSplit
 
-NEW = "if({x} is null, 0, if({prior} is null or {x} - {prior} > {gap}, 1, 0))"
-"""1 where a row begins a session: the first one, and every one that is more than the gap after the row before."""
+NEW = "if({x} is null, 0, if(coalesce(try_subtract({x}, {prior}) > {gap}, true), 1, 0))"
+"""1 where a row begins a session: the first one, and every one that is more than the gap after the row before.
+
+A difference that is no number of their type is more than any gap."""
 
 
 def session_split(gap: str) -> WindowSplit:
@@ -20,10 +22,10 @@ def session_split(gap: str) -> WindowSplit:
     before = Local("lag({x})")
     new = NEW.replace("{gap}", gap)
     total = f"named_struct('n', sum({new}), 'first', min({{x}}), 'last', max({{x}}))"
-    apart = f"if(b.first - a.last > {gap}, 0, 1)"
+    apart = f"if(try_subtract(b.first, a.last) <= {gap}, 1, 0)"
     merge = f"(a, b) -> named_struct('n', a.n + b.n - {apart}, 'first', a.first, 'last', b.last)"
     fold = f"if(size({{c}}) > 0, aggregate(slice({{c}}, 2, size({{c}})), element_at({{c}}, 1), {merge}), null)"
     carried = Carried(f"if(count({{x}}) > 0, {total}, null)", "collect_list({t})", "before", fold, prior=before)
     first = Carried("min({x})", "", "own")
-    so_far = f"coalesce({{c0}}.n - if({{c1}} - {{c0}}.last > {gap}, 0, 1), 0)"
+    so_far = f"coalesce({{c0}}.n - if({{c1}} is null or try_subtract({{c1}}, {{c0}}.last) <= {gap}, 1, 0), 0)"
     return WindowSplit((Local(f"sum({new})", "rows", before),), (carried, first), f"{so_far} + {{l0}}")

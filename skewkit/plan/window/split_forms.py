@@ -247,7 +247,7 @@ def _moment(name: str, frame: Frame) -> WindowSplit:
     state = f"named_struct('n', double(count({x})), 'm', {mean}, 'q', {q})"
     merge = (
         "(a, b) -> named_struct('n', a.n + b.n, 'm', a.m + (b.m - a.m) * (b.n / (a.n + b.n)), "
-        "'q', a.q + b.q + (b.m - a.m) * (b.m - a.m) * a.n * b.n / (a.n + b.n))"
+        "'q', a.q + b.q + (b.m - a.m) * (b.n / (a.n + b.n)) * (b.m - a.m) * a.n)"
     )
     fold = f"if(size({{c}}) > 0, aggregate(slice({{c}}, 2, size({{c}})), element_at({{c}}, 1), {merge}), null)"
     carried = Carried(f"if(count({x}) > 0, {state}, null)", "collect_list({t})", frame.sides, fold)
@@ -257,7 +257,7 @@ def _moment(name: str, frame: Frame) -> WindowSplit:
         return WindowSplit((native,), (carried,), f"if({{hot}}, {result}, {{l0}})")
     n = "(coalesce({c0}.n, 0D) + {l1})"
     apart = "(if({l4} = {l5}, {l4}, {l2}) - {c0}.m)"
-    both = f"{{c0}}.q + {{l3}} * {{l1}} + {apart} * {apart} * {{c0}}.n * {{l1}} / {n}"
+    both = f"{{c0}}.q + {{l3}} * {{l1}} + {apart} * ({{l1}} / {n}) * {apart} * {{c0}}.n"
     q = f"if({{c0}} is null, {{l3}} * {{l1}}, if({{l1}} = 0, {{c0}}.q, {both}))"
     parts = tuple(Local(f"{part}({x})", "frame") for part in ("count", "avg", "var_pop", "min", "max"))
     finish = f"if({{hot}} and {{c0}} is not null, {_MOMENTS[name].format(n=n, q=q)}, {{l0}})"

@@ -98,7 +98,8 @@ def _connect_key(expression: Any) -> tuple[Any, ...]:
     kind, children = type(expression).__name__, expression.children
     if kind not in _PLAIN_ON_CONNECT:
         return (object(),)  # like nothing else
-    return kind, repr(expression), getattr(expression, "_plan_id", None), *map(_connect_key, children)
+    type_ = str(getattr(expression, "_dataType", None))  # of literals, whose repr is the same for 1 and '1'
+    return kind, repr(expression), type_, getattr(expression, "_plan_id", None), *map(_connect_key, children)
 
 
 _PLAIN_ON_CONNECT = ("ColumnReference", "LiteralExpression", "UnresolvedFunction", "CastExpression", "SQLExpression")

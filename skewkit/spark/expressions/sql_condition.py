@@ -169,9 +169,8 @@ def _factored(source: str, tokens: SqlTokens) -> list[SqlTokens]:
 
 
 def _key(source: str, tokens: SqlTokens) -> tuple[str, ...]:
-    """Return what is the same for two texts that say the same: words in lower case, but texts as they are."""
-    bare = _bare(tokens)
-    return tuple(source[each.start : each.end] if each.kind == "text" else each.word for each in bare)
+    """Return the words of a text as they are written: a session may tell `k` from `K`."""
+    return tuple(source[each.start : each.end] for each in _bare(tokens))
 
 
 def _words(tokens: SqlTokens) -> list[str]:

@@ -37,11 +37,15 @@ _EXTREMES = {
 
 @dataclass(frozen=True)
 class OrderBy:
-    """The order columns of a frame, without their directions, and what is known of each."""
+    """The order columns of a frame, without their directions, and what is known of each.
+
+    `bare` are the names of those that only name a column of the frame.
+    """
 
     columns: tuple[Column, ...]
     orders: tuple[Order, ...]
     collated: bool = False
+    bare: tuple[str, ...] = ()
 
     @property
     def cuttable(self) -> int:
@@ -91,7 +95,7 @@ def find_order(df: DataFrame, order_by: Sequence[str | Column]) -> OrderBy:
         return OrderBy((), ())
     keys = find_keys(df, columns, what="order")
     orders = (Order(n, t, *d) for n, t, d in zip(keys.names, keys.types, directions, strict=True))
-    return OrderBy(keys.columns, tuple(orders), collated="collation" in (keys.native_because or ""))
+    return OrderBy(keys.columns, tuple(orders), "collation" in (keys.native_because or ""), keys.bare)
 
 
 def as_numbers(by: OrderBy, *bounds: Any, what: str) -> tuple[OrderBy, list[Any]]:

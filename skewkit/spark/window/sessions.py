@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from datetime import timedelta
-from numbers import Real
+from decimal import Decimal
+from numbers import Integral, Real
 from typing import Any
 
 from pyspark.sql import Column
@@ -34,17 +36,20 @@ def session_gap(by: OrderBy, gap: Any) -> str:
             f"{', '.join(f'{o} of type {o.type}' for o in by.orders) or 'no order'}"
         )
     timed = order.type in _TIMES
-    if isinstance(gap, bool) or not isinstance(gap, timedelta if timed else Real):
+    if isinstance(gap, bool) or not isinstance(gap, timedelta if timed else Real | Decimal):
         raise ArgumentTypeError(
             f"gap is {shown(gap)}; along {order.name}, a {order.type}, it is "
             f"{'a datetime.timedelta, such as timedelta(minutes=30)' if timed else 'a number'}"
         )
-    zero: Any = timedelta(0) if timed else 0
-    if not gap >= zero:
-        raise ArgumentError(f"gap is {shown(gap)}; expected one that is not negative")
+    number: Any = gap
+    zero = timedelta(0) if timed else 0
+    if not (number >= zero and (timed or math.isfinite(number))):
+        raise ArgumentError(f"gap is {shown(gap)}; expected one that is finite and not negative")
     if isinstance(gap, timedelta):
         return str(gap // (timedelta(days=1) if order.type == "date" else timedelta(microseconds=1)))
-    return f"{gap!r}D" if isinstance(gap, float) else str(gap)
+    if isinstance(gap, Integral):
+        return str(int(gap))
+    return f"{gap:f}BD" if isinstance(gap, Decimal) else f"{float(gap)!r}D"
 
 
 def session_expression(name: str, by: OrderBy, gap: str) -> Expression:
@@ -52,7 +57,8 @@ def session_expression(name: str, by: OrderBy, gap: str) -> Expression:
     at = as_epoch(by.columns[0], by.orders[0].type)
 
     def counted(before: Column) -> Column:
-        starts = F.coalesce(at - before > F.expr(gap), F.lit(True))
+        # Numbers whose difference is none of their type are further apart than any gap.
+        starts = F.coalesce(F.try_subtract(at, before) > F.expr(gap), F.lit(True))
         return F.sum(F.when(at.isNull(), 0).when(starts, 1).otherwise(0))
 
     leaf = Leaf(F.lag(at), frame=RUNNING_ROWS, framed=True, after=counted, gap=gap)

@@ -159,7 +159,6 @@ def test_a_huge_constant_has_no_deviation(facts, frame):
 
 
 @pytest.mark.slow
-@pytest.mark.xfail(strict=False, reason="squares of deviations near the largest double overflow between blocks")
 @pytest.mark.parametrize("frame", [None, ("rowsBetween", NOW, UNB[1]), ("rowsBetween", *UNB)], ids=str)
 def test_huge_deviations(facts, frame):
     """The square of a mean is more than a double holds, that of the deviations hardly less."""

@@ -257,10 +257,20 @@ def _with_nulls(rows: Table, how: Chunking) -> frozenset[int]:
     return frozenset(p for i, p in enumerate(how.flagged) if answers[i // _BITS] >> i % _BITS & 1)
 
 
+def _pickled(result: Any) -> bytes:
+    """Return a result as bytes, also one that holds values of a class of the user's own notebook."""
+    try:
+        return pickle.dumps(result, protocol=pickle.HIGHEST_PROTOCOL)
+    except (pickle.PicklingError, AttributeError, TypeError):
+        from pyspark import cloudpickle
+
+        return bytes(cloudpickle.dumps(result))
+
+
 def _packed(where: tuple[int, int, int], result: tuple[Any, Any, Any], how: Chunking) -> Batch:
     import pyarrow as pa
 
-    values = [*where, pickle.dumps(result, protocol=pickle.HIGHEST_PROTOCOL)]
+    values = [*where, _pickled(result)]
     types = [pa.int32(), pa.int32(), pa.int32(), pa.binary()]
     arrays = [pa.array([value], type_) for value, type_ in zip(values, types, strict=True)]
     return pa.RecordBatch.from_arrays(arrays, list(how.out))

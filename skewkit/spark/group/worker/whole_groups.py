@@ -32,7 +32,7 @@ def on_whole_groups(func: GroupFunction, width: int, helpers: int) -> GroupFunct
         frame = first_columns(frame, width)
         return func(key[helpers:], frame) if with_key else func(frame)
 
-    return whole
+    return _named_as(whole, func)
 
 
 def on_whole_cogroups(func: GroupFunction, widths: tuple[int, int], helpers: int) -> GroupFunction:
@@ -43,6 +43,12 @@ def on_whole_cogroups(func: GroupFunction, widths: tuple[int, int], helpers: int
         left, right = first_columns(left, widths[0]), first_columns(right, widths[1])
         return func(key[helpers:], left, right) if with_key else func(left, right)
 
+    return _named_as(whole, func)
+
+
+def _named_as(whole: Callable[..., Frame], func: GroupFunction) -> GroupFunction:
+    """Give a wrapped function the name that messages tell."""
+    whole.__name__ = getattr(func, "__name__", type(func).__name__)
     return whole
 
 
