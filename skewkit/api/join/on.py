@@ -68,7 +68,7 @@ def join_keys(frames: Pair[DataFrame], on: Any) -> JoinKeys | str:
     if any(isinstance(part, str) for part in parts):
         raise ArgumentTypeError("on mixes names and Columns; give either")
     equalities, residual = [], []
-    for conjunct in conjuncts(reduce(lambda a, b: a & b, parts)):
+    for conjunct in conjuncts(reduce(lambda a, b: a & b, parts), tells_case=tells_case(left.sparkSession)):
         equality = _equality(left, right, conjunct)
         if equality is None:
             residual.append(conjunct)
@@ -115,7 +115,8 @@ def without_ruled_out_rows(frames: Pair[DataFrame], keys: JoinKeys, how: str) ->
     Plain Spark leaves them out as early. They are not hot and need not be shuffled. Their keys, which may be such that
     a cast or a division fails, are not computed.
     """
-    parts = conjuncts(keys.residual) if keys.residual is not None else []
+    cased = tells_case(frames.left.sparkSession)
+    parts = conjuncts(keys.residual, tells_case=cased) if keys.residual is not None else []
     kept, asked = list[Column](), dict[Side, list[Column]](left=[], right=[])
     for part in parts:
         owner = _side(frames.left, frames.right, part)
@@ -180,7 +181,7 @@ def _in_common_types(left: DataFrame, keys: JoinKeys) -> JoinKeys | str:
 
 def _equality(left: DataFrame, right: DataFrame, condition: Column) -> _Equality | None:
     """Return the columns that a condition `a = b` or `a <=> b` compares, where one is left's and one is right's."""
-    sides = compared(condition)
+    sides = compared(condition, tells_case=tells_case(left.sparkSession))
     if sides is None:
         return None
     a, b, null_safe = sides
@@ -207,5 +208,5 @@ def _may_be_of(other: DataFrame, column: Column, *, referred: bool = True) -> bo
 
 def _shared(left: DataFrame, right: DataFrame, condition: Column) -> bool:
     """Return whether a condition compares columns that both frames have, as a frame and its own aggregate do."""
-    sides = compared(condition)
+    sides = compared(condition, tells_case=tells_case(left.sparkSession))
     return sides is not None and all(resolves(df, column) for df in (left, right) for column in sides[:2])

@@ -271,7 +271,7 @@ class WindowDecision:
         """What plain Spark takes, and what the plan takes."""
         rows, width, keys = self.profile.rows, row_bytes(self.asked.df.schema), self.keys
         native = native_window_stages(rows, width, keys.native_straggler / keys.partitions)
-        deciding = 0.0 if self.asked.profile is not None or self.known is not None else self.asking
+        deciding = 0.0 if self.asked.profile is not None or self.is_cut else self.asking
         return Weighed(self.terms, native, cut_window_stages(keys, rows, width), deciding)
 
     @cached_property
@@ -327,6 +327,11 @@ class WindowDecision:
         return cold
 
     @property
+    def is_cut(self) -> bool:
+        """Whether the window before is cut where this one may be, so that nothing is asked."""
+        return self.known is not None and self.known.plan.orders == self.orders and self.reach == Reach()
+
+    @property
     def orders(self) -> tuple[Order, ...]:
         """The order columns that partitions can be cut along."""
         return self.asked.by.orders[: self.asked.by.cuttable]
@@ -335,7 +340,7 @@ class WindowDecision:
     def plan(self) -> WindowPlan | str:
         """Where hot partitions are cut, along a sample of the order, or why there is nowhere to cut them."""
         asked = self.asked
-        if self.known is not None and self.known.plan.orders == self.orders and self.reach == Reach():
+        if self.known is not None and self.is_cut:
             return self.known.plan
         if asked.by.columns:
             sampled = self.answer.cuts([heavy.hash for heavy in self.keys.heavy])
@@ -384,8 +389,9 @@ class WindowDecision:
         notes = [f"hot partitions are cut along {along}: {', '.join(blocks[:8])}", AQE_NOTE]
         notes += stale_note(self.profile, self.asked.partitions)
         if self.known is not None and self.asked.profile is None:
-            notes.append("keys and cuts are those of the window before")
-        elif self.asked.profile is None:
+            cuts = " and cuts" if self.known.plan is plan else ""
+            notes.append(f"keys{cuts} are those of the window before")
+        if self.asked.profile is None and not self.is_cut:
             notes += self.answer.notes
         if all(function.call.name.lower() in LIMITED for function, _ in calls.values()):
             notes.append(FIRST_ROWS)

@@ -22,20 +22,22 @@ _NULL_SAFE = ("<=>", "equal_null")
 _NOT = ("not", "!")
 
 
-def conjuncts(condition: Column) -> list[Column]:
+def conjuncts(condition: Column, *, tells_case: bool = False) -> list[Column]:
     """Return the parts of a condition `a AND b AND ...`, without those that are always true, if there are others.
+
+    `tells_case` says that names in texts differ by upper and lower case.
 
     >>> conjuncts(F.lit(True) & (F.col("a.k") == F.col("b.k")) & F.expr("1 = 1 AND a.x < b.x AND a.y < b.y"))
     [Column<'=(a.k, b.k)'>, Column<'a.x < b.x'>, Column<'a.y < b.y'>]
     """
     parts = _parts(condition, ("and", "&&"))
     if len(parts) == 1:
-        return _of_one(parts[0])
+        return _of_one(parts[0], tells_case)
     wanted = [part for part in parts if not _is_true(part)] or parts[:1]
-    return [each for part in wanted for each in _of_one(part)]
+    return [each for part in wanted for each in _of_one(part, tells_case)]
 
 
-def compared(condition: Column) -> Compared | None:
+def compared(condition: Column, *, tells_case: bool = False) -> Compared | None:
     """Return both sides of an equality; None where a condition is anything else.
 
     >>> compared(F.equal_null("a.k", "b.k"))
@@ -43,11 +45,11 @@ def compared(condition: Column) -> Compared | None:
     """
     text = text_of_sql(condition)
     if text is not None:
-        found = equality_of(text)
+        found = equality_of(text, tells_case=tells_case)
         return None if found is None else (F.expr(found[0]), F.expr(found[1]), found[2] == "<=>")
     name, arguments = _call(condition)
     if name in _NOT:
-        return _unequal(arguments[0])
+        return _unequal(arguments[0], tells_case)
     if len(arguments) != 2:
         return None
     if name in ("or", "||", "|"):
@@ -55,16 +57,16 @@ def compared(condition: Column) -> Compared | None:
     return (*arguments, name in _NULL_SAFE) if name in (*_EQUAL, *_NULL_SAFE, "in") else None
 
 
-def _of_one(part: Column) -> list[Column]:
+def _of_one(part: Column, tells_case: bool) -> list[Column]:
     """Return the parts of what is no AND: of a text, or of an OR whose sides have some in common."""
     text = text_of_sql(part)
     if text is not None:
-        texts = conjuncts_of(text)
+        texts = conjuncts_of(text, tells_case=tells_case)
         return [part] if texts == [text] else [F.expr(each) for each in texts]
     either = _parts(part, ("or", "||", "|"))
     if len(either) < 2:
         return [part]
-    sides = [conjuncts(side) for side in either]
+    sides = [conjuncts(side, tells_case=tells_case) for side in either]
     common = [each for each in sides[0] if all(_among(each, side) for side in sides)]
     alone = any(all(_among(each, common) for each in side) for side in sides)
     return common if common and alone else [*common, part]
@@ -96,11 +98,11 @@ def _is_true(part: Column) -> bool:
     return values[0] == values[1] and type(values[0]) is type(values[1])
 
 
-def _unequal(condition: Column) -> Compared | None:
+def _unequal(condition: Column, tells_case: bool) -> Compared | None:
     """Return both sides of `a <> b`, of which NOT makes an equality."""
     name, arguments = _call(condition)
     if name in _NOT:
-        inner = compared(arguments[0])
+        inner = compared(arguments[0], tells_case=tells_case)
         return inner if inner is not None and not inner[2] else None
     return (*arguments, False) if name in ("!=", "<>") and len(arguments) == 2 else None
 

@@ -20,11 +20,11 @@ _UNREADABLE = ("\\'", '\\"', "/*", "--")
 """Where these stand, a text may end elsewhere than the tokens say."""
 
 
-def conjuncts_of(source: str) -> list[str]:
+def conjuncts_of(source: str, *, tells_case: bool = False) -> list[str]:
     """Return the parts of a SQL condition `a AND b AND ...`. Their AND is the condition, in the same order.
 
     Parts that are always true are left out, if there are others. A part that all sides of an OR have stands before
-    it, as Spark's optimizer takes it out, too.
+    it, as Spark's optimizer takes it out, too. `tells_case` says that names differ by upper and lower case.
 
     >>> conjuncts_of("a.k = b.k and (a.t BETWEEN 1 AND 2 AND a.s = 'x AND y')")
     ['a.k = b.k', 'a.t BETWEEN 1 AND 2', "a.s = 'x AND y'"]
@@ -36,16 +36,16 @@ def conjuncts_of(source: str) -> list[str]:
     try:
         parts = _conjuncts(_readable(source))
         wanted = [part for part in parts if not _is_true(source, part)] or parts[:1]
-        found = [text_of(source, each) for part in wanted for each in _factored(source, part)]
+        found = [text_of(source, each) for part in wanted for each in _factored(source, part, tells_case)]
     except NotUnderstood:
         return [source]
     return found
 
 
-def equality_of(source: str) -> tuple[str, str, str] | None:
+def equality_of(source: str, *, tells_case: bool = False) -> tuple[str, str, str] | None:
     """Return both sides of a SQL equality and its sign, `=` or `<=>`, or None where it is anything else.
 
-    What Spark's optimizer makes an equality of is one.
+    What Spark's optimizer makes an equality of is one. `tells_case` says that names differ by upper and lower case.
 
     >>> equality_of("(a.k + 1 == b.`k`)"), equality_of("a.k <=> upper(b.k)")
     (('a.k + 1', 'b.`k`', '='), ('a.k', 'upper(b.k)', '<=>'))
@@ -57,7 +57,7 @@ def equality_of(source: str) -> tuple[str, str, str] | None:
     [None, None, None, None, None]
     """
     try:
-        found = _equality(source, _bare(_readable(source)))
+        found = _equality(source, _bare(_readable(source)), tells_case)
     except NotUnderstood:
         return None
     return None if found is None else (text_of(source, found[0]), text_of(source, found[1]), found[2])
@@ -66,7 +66,7 @@ def equality_of(source: str) -> tuple[str, str, str] | None:
 _Equality = tuple[SqlTokens, SqlTokens, str]
 
 
-def _equality(source: str, tokens: SqlTokens) -> _Equality | None:
+def _equality(source: str, tokens: SqlTokens, tells_case: bool) -> _Equality | None:
     """Return both sides of an equality and its sign."""
     null_safe = _called(tokens, "equal_null")
     if null_safe is not None and len(null_safe) == 2:
@@ -75,7 +75,7 @@ def _equality(source: str, tokens: SqlTokens) -> _Equality | None:
         return _compared(_bare(tokens[1:]), _UNEQUAL)
     either = _parts(tokens, "or")
     if len(either) == 2:
-        return _or_both_null(source, *either)
+        return _or_both_null(source, tells_case, *either)
     return _compared(tokens, _EQUAL) or _not_distinct(tokens) or _in_one(tokens)
 
 
@@ -113,15 +113,15 @@ def _in_one(tokens: SqlTokens) -> _Equality | None:
     return (tokens[:at], listed, "=") if one else None
 
 
-def _or_both_null(source: str, one: SqlTokens, other: SqlTokens) -> _Equality | None:
+def _or_both_null(source: str, tells_case: bool, one: SqlTokens, other: SqlTokens) -> _Equality | None:
     """Return both sides of `a = b OR (a IS NULL AND b IS NULL)`, in any order: null equals null."""
     for equal, nulls in ((one, other), (other, one)):
         found = _compared(_bare(equal), _EQUAL)
         names = [_tested_for_null(part) for part in _conjuncts(nulls)]
         if found is None or found[2] != "=" or len(names) != 2 or None in names:
             continue
-        tested = {_key(source, name) for name in names if name is not None}
-        if tested == {_key(source, found[0]), _key(source, found[1])}:
+        tested = {_key(source, name, tells_case) for name in names if name is not None}
+        if tested == {_key(source, found[0], tells_case), _key(source, found[1], tells_case)}:
             return found[0], found[1], "<=>"
     return None
 
@@ -151,26 +151,27 @@ def _is_true(source: str, tokens: SqlTokens) -> bool:
     (a, b), kinds = found[:2], ("number", "text")
     return (
         len(a) == len(b) == 1
-        and _key(source, a) == _key(source, b)
+        and _key(source, a, True) == _key(source, b, True)
         and a[0].kind in kinds
         and not a[0].word.startswith('"')
     )
 
 
-def _factored(source: str, tokens: SqlTokens) -> list[SqlTokens]:
+def _factored(source: str, tokens: SqlTokens, tells_case: bool) -> list[SqlTokens]:
     """Return the parts that all sides of an OR have, and the OR itself, unless a side has no other part."""
     sides = [_conjuncts(side) for side in _parts(_bare(tokens), "or")]
     if len(sides) < 2:
         return [tokens]
-    keys = [[_key(source, part) for part in side] for side in sides]
+    keys = [[_key(source, part, tells_case) for part in side] for side in sides]
     common = [part for part, key in zip(sides[0], keys[0], strict=True) if all(key in each for each in keys)]
-    alone = any(len(set(each)) == len({_key(source, part) for part in common}) for each in keys)
+    alone = any(len(set(each)) == len({_key(source, part, tells_case) for part in common}) for each in keys)
     return common if common and alone else [*common, tokens]
 
 
-def _key(source: str, tokens: SqlTokens) -> tuple[str, ...]:
-    """Return the words of a text as they are written: a session may tell `k` from `K`."""
-    return tuple(source[each.start : each.end] for each in _bare(tokens))
+def _key(source: str, tokens: SqlTokens, tells_case: bool) -> tuple[str, ...]:
+    """Return what is the same for two texts that say the same: texts, and names that differ by case, as they are."""
+    bare = _bare(tokens)
+    return tuple(source[t.start : t.end] if tells_case or t.kind == "text" else t.word for t in bare)
 
 
 def _words(tokens: SqlTokens) -> list[str]:

@@ -66,7 +66,7 @@ def sample_files(facts: PlanFacts, wanted: float) -> FileSample:
         return FileSample(frame, why="its files' names cannot be told apart")
     enough = 2 * wanted / facts.source_rows  # a guess by bytes errs on the low side
     taken = max(-(-len(tails) // (1 + len(tails) // _STRATA)), round(enough * len(tails)))
-    if 2 * taken > len(tails) + 1:
+    if taken >= len(tails) or 2 * taken > len(tails) + 1:
         few = f"it has {len(tails)} file{'s' * (len(tails) > 1)}" if len(tails) < _STRATA else None
         return FileSample(frame, why=few, read=len(tails))
     name, depth = "_metadata.file_name", tails[0].count("/")
