@@ -193,8 +193,8 @@ class _Owners:
 
 def _by_condition(condition: str, owners: _Owners) -> MergeKeys:
     found, null_safe, (target, source) = [], False, owners.aliases
-    for part in conjuncts_of(condition):
-        equality = equality_of(part)
+    for part in conjuncts_of(condition, tells_case=owners.tells_case):
+        equality = equality_of(part, tells_case=owners.tells_case)
         if equality is None:
             continue
         left, right, sign = equality

@@ -8,9 +8,11 @@ from pathlib import Path
 
 import pytest
 from pyspark.sql import functions as F
+from pyspark.sql.types import StructType
 
 import skewkit
 from skewkit import delta
+from skewkit.delta.merge_keys import merge_keys
 from skewkit.delta.merge_sql import BY_SOURCE, MATCHED, NOT_MATCHED, MergeClause, write_join
 from skewkit.errors import ArgumentError, ArgumentTypeError, ColumnNotFoundError, UnsupportedError
 from skewkit.spark.session.compat import is_connect
@@ -174,6 +176,15 @@ def test_like_the_plain_merge(spark, tmp_path, type_, keys, clauses):
         found = outcome(lambda: build(delta.merge(ours, source, on)).execute().collect())
     assert found == expected
     assert_alike(spark, plain, ours)
+
+
+def test_names_that_differ_by_case_are_no_key_of_an_or():
+    target = StructType().add("k", "long").add("K", "long").add("v", "long")
+    source = StructType().add("j", "long").add("w", "long")
+    for on in ("(t.k = s.j AND t.v = 1) OR (t.K = s.j AND s.w = 2)", "t.k = s.j OR (t.K = s.j AND s.w = 2)"):
+        keys = merge_keys(on, target, source, aliases=("t", "s"), tells_case=True)
+        assert keys.why_native is not None
+        assert keys.target == ()
 
 
 def test_rows_of_null_keys_are_spread(spark, tmp_path):
