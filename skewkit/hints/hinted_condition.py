@@ -46,8 +46,8 @@ def read_condition(left: Scope, right: Scope, text: str, context: WithClauses) -
     """Return the condition of ON. Operands that are no plain columns become columns of their side."""
     columns: dict[Side, dict[str, str]] = {"left": {}, "right": {}}
     pairs, flags, rest = [], [], []
-    for part in conjuncts_of(text):
-        compared = equality_of(part)
+    for part in conjuncts_of(text, tells_case=left.cased):
+        compared = equality_of(part, tells_case=left.cased)
         sides = [side_of(left, right, operand) for operand in compared[:2]] if compared else []
         if compared and sorted(map(str, sides)) == ["left", "right"]:
             named = {}
@@ -92,7 +92,7 @@ def pairs_of_where(left: Scope, right: Scope, parts: Sequence[str]) -> tuple[Col
     """
     found = []
     for part in parts:
-        compared = equality_of(part)
+        compared = equality_of(part, tells_case=left.cased)
         if compared is None or compared[2] != "=":
             continue
         for a, b in (compared[:2], compared[1::-1]):
@@ -103,9 +103,9 @@ def pairs_of_where(left: Scope, right: Scope, parts: Sequence[str]) -> tuple[Col
     return tuple(found)
 
 
-def parts_of(text: str) -> tuple[str, ...]:
+def parts_of(text: str, cased: bool) -> tuple[str, ...]:
     """Return what ANDs join in a SQL condition, nothing for an empty one."""
-    return tuple(conjuncts_of(text)) if text else ()
+    return tuple(conjuncts_of(text, tells_case=cased)) if text else ()
 
 
 def plain(scope: Scope, text: str) -> str | None:

@@ -62,7 +62,7 @@ class Joins:
             built.append(self.chain(chain, at)[-1])
             at += len(chain.relations)
         whole = built.pop(0)
-        parts = parts_of(self.where)
+        parts = parts_of(self.where, whole.scope.cased)
         while built:
             linked = (i for i, each in enumerate(built) if pairs_of_where(whole.scope, each.scope, parts))
             other = built.pop(next(linked, 0))
@@ -103,7 +103,8 @@ class Joins:
             return self._step(left, right, read_condition(left, right, text, self.context), join.kind, (), text)
         if text:
             return self._plain(left, right, join.kind, text)
-        pairs = pairs_of_where(left, right, parts_of(self.where)) if join.kind in ("inner", "cross") else ()
+        parts = parts_of(self.where, left.cased) if join.kind in ("inner", "cross") else ()
+        pairs = pairs_of_where(left, right, parts)
         return self._step(left, right, Condition(left, right, pairs), join.kind, (), forced=forced)
 
     def _named(self, scope: Scope) -> bool:

@@ -266,13 +266,11 @@ def test_the_joins_are_those_that_delta_runs(spark, tmp_path, vectors):
             f"MERGE INTO delta.`{path}` AS t USING plain_source AS s ON t.k = s.k "
             + " ".join(clause.sql for clause in clauses)
         ).collect()
-        plans = " ".join(
-            ran.executionsList().apply(i).physicalPlanDescription() for i in range(before, ran.executionsCount())
-        )
-        named = write_join(clauses, deletion_vectors=vectors)
-        assert named.title().replace(" ", "") in set(
-            re.findall(r"(?:Join|Hash)[^\n]*?(\w+Outer|Inner|LeftAnti)", plans)
-        )
+        plans = [ran.executionsList().apply(i).physicalPlanDescription() for i in range(before, ran.executionsCount())]
+        joins = [set(re.findall(r"(?:Join|Hash)[^\n]*?(\w+Outer|Inner|LeftAnti)", plan)) for plan in plans]
+        found = [each for each in joins if each]
+        wrote = found[min(1, len(found) - 1)]  # the first query, if there are more, finds the files to rewrite
+        assert wrote == {write_join(clauses, deletion_vectors=vectors).title().replace(" ", "")}
 
 
 @pytest.mark.slow
@@ -291,16 +289,22 @@ def test_a_condition_that_is_false_replaces_all_rows(spark, tmp_path):
 def test_a_table_that_another_job_changed_is_deltas_error(spark, tmp_path):
     """The other job deletes rows that the MERGE has read, before it commits."""
     path, _ = twins(spark.range(100).selectExpr("id AS k", "id AS v"), tmp_path)
+    reading, deleted = str(tmp_path / "reading"), str(tmp_path / "deleted")
 
-    def slowly(frames):
+    def waiting(frames):
+        import pathlib
         import time
 
         for frame in frames:
-            time.sleep(12)
+            pathlib.Path(reading).touch()
+            for _ in range(600):
+                if pathlib.Path(deleted).exists():
+                    break
+                time.sleep(0.1)
             yield frame
 
     source = spark.range(50, 150).selectExpr("if(id % 3 = 0, null, id) AS k", "id AS v").coalesce(1)
-    source = source.mapInPandas(slowly, "k long, v long")
+    source = source.mapInPandas(waiting, "k long, v long")
     errors = []
 
     def merged():
@@ -311,8 +315,10 @@ def test_a_table_that_another_job_changed_is_deltas_error(spark, tmp_path):
 
     running = threading.Thread(target=merged)
     running.start()
-    time.sleep(5)
+    while running.is_alive() and not Path(reading).exists():
+        time.sleep(0.1)
     spark.sql(f"DELETE FROM delta.`{path}` WHERE k < 70")
+    Path(deleted).touch()
     running.join()
     assert len(errors) == 1
     assert "DELTA_CONCURRENT" in errors[0] or "Concurrent" in errors[0]

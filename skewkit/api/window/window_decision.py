@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
 
 from pyspark.errors import AnalysisException
 from pyspark.sql import Column, DataFrame
@@ -25,20 +24,20 @@ from skewkit.plan.window.session_form import session_split
 from skewkit.plan.window.split_forms import split_of
 from skewkit.plan.window.window_frame import RUNNING, WHOLE, Frame
 from skewkit.plan.window.window_functions import LIMITED
-from skewkit.plan.window.window_plan import Order, WindowPlan, spaced, uniform_plan, window_plan
+from skewkit.plan.window.window_plan import Order, WindowPlan, spaced, turned, uniform_plan, window_plan
 from skewkit.plan.window.window_prices import cut_window_stages, native_window_stages
 from skewkit.plan.window.window_split import MOST_LISTED, WindowSplit, listed
 from skewkit.spark.explained.plan_facts import PlanFacts, made_of
 from skewkit.spark.explained.row_counts import row_bytes
-from skewkit.spark.expressions.columns import Over, same_column
-from skewkit.spark.expressions.keys import Keys, find_keys
+from skewkit.spark.expressions.keys import Keys
 from skewkit.spark.sampling.ask import Answer, Question, ask
 from skewkit.spark.session.compat import in_force, places_by_id
 from skewkit.spark.session.remembered import known_profile
 from skewkit.spark.session.slots import terms_of
 from skewkit.spark.window.cut_window import native, split
 from skewkit.spark.window.known_cuts import KnownCuts, cut_windows, marked, windowed_by
-from skewkit.spark.window.ordering import LONGEST, OrderBy, find_order, is_text
+from skewkit.spark.window.ordering import LONGEST, OrderBy, is_text
+from skewkit.spark.window.same_window import same_window
 from skewkit.spark.window.window_calls import Expression, Function, Leaf, read_expression, read_function, text_of
 
 AQE_NOTE = "adaptive execution never splits a window, so it would not help"
@@ -73,38 +72,7 @@ class Asked:
 
     def expression(self, name: str, column: Column) -> Expression:
         """Return a result column with the window functions in it."""
-        return read_expression(name, column, self.frame, self._is_this)
-
-    def _is_this(self, over: Over) -> bool:
-        """Return whether a window has these partition keys and this order. False where that cannot be seen."""
-        mine, order = _named(self.keys.columns, self.keys.names, self.keys.bare), find_order(self.df, over.order)
-        if over.partition:
-            keys = find_keys(self.df, over.partition, what="partition")
-            found = _named(keys.columns, keys.names, keys.bare)
-            partitioned = all(any(map(_alike, [a] * len(mine), mine)) for a in found)
-            partitioned = partitioned and all(any(map(_alike, [a] * len(found), found)) for a in mine)
-        else:
-            partitioned = self.keys.names == ("nothing",) and not self.keys.bare
-        both = [
-            [(*each, o.descending, o.nulls_first) for each, o in zip(_ordered(by), by.orders, strict=True)]
-            for by in (self.by, order)
-        ]
-        same = len(both[0]) == len(both[1]) and all(a[2:] == b[2:] and _alike(a, b) for a, b in zip(*both, strict=True))
-        return partitioned and same
-
-
-def _named(columns: Sequence[Column], names: Sequence[str], bare: Sequence[str]) -> list[tuple[Column, str | None]]:
-    """Return columns with the names of those that only name one of the frame."""
-    return [(column, name if name in bare else None) for column, name in zip(columns, names, strict=True)]
-
-
-def _ordered(by: OrderBy) -> list[tuple[Column, str | None]]:
-    return _named(by.columns, [order.name for order in by.orders], by.bare)
-
-
-def _alike(a: tuple[Any, ...], b: tuple[Any, ...]) -> bool:
-    """Return whether two columns are one, each with its name if it is no more than that. Spark calls a cast alike."""
-    return (a[1] is not None and a[1] == b[1]) or same_column(a[0], b[0])
+        return read_expression(name, column, self.frame, lambda over: same_window(self.df, self.keys, self.by, over))
 
 
 @dataclass(frozen=True, eq=False)
@@ -218,6 +186,9 @@ class WindowDecision:
         if isinstance(self.calls, str):
             return self.calls
         again = self.facts.stability()
+        if not again.deterministic:  # of rows that are the same, only these columns are read again
+            arguments = [column for function, _ in self.calls.values() for column in function.arguments]
+            again = self.facts.stability([*asked.keys.columns, *asked.by.columns, *arguments])
         numbered = (again.reason or "").startswith("holds positions") and self.facts.positioned
         if not again.deterministic and not numbered:  # positions of what is stored are the same again
             return f"blocks read the frame more than once, and it {again.reason}: cache() it to have it cut"
@@ -329,7 +300,15 @@ class WindowDecision:
     @property
     def is_cut(self) -> bool:
         """Whether the window before is cut where this one may be, so that nothing is asked."""
-        return self.known is not None and self.known.plan.orders == self.orders and self.reach == Reach()
+        return self._known_plan is not None
+
+    @cached_property
+    def _known_plan(self) -> WindowPlan | None:
+        """The plan of the window before, if this one has its order, or the opposite one."""
+        if self.known is None or self.reach != Reach():
+            return None
+        plans = (self.known.plan, turned(self.known.plan))
+        return next((plan for plan in plans if plan.orders == self.orders), None)
 
     @property
     def orders(self) -> tuple[Order, ...]:
@@ -340,8 +319,8 @@ class WindowDecision:
     def plan(self) -> WindowPlan | str:
         """Where hot partitions are cut, along a sample of the order, or why there is nowhere to cut them."""
         asked = self.asked
-        if self.known is not None and self.is_cut:
-            return self.known.plan
+        if self._known_plan is not None:
+            return self._known_plan
         if asked.by.columns:
             sampled = self.answer.cuts([heavy.hash for heavy in self.keys.heavy])
             plan = window_plan(self.keys, self.orders, sampled)
@@ -389,7 +368,7 @@ class WindowDecision:
         notes = [f"hot partitions are cut along {along}: {', '.join(blocks[:8])}", AQE_NOTE]
         notes += stale_note(self.profile, self.asked.partitions)
         if self.known is not None and self.asked.profile is None:
-            cuts = " and cuts" if self.known.plan is plan else ""
+            cuts = " and cuts" if self._known_plan is plan else ""
             notes.append(f"keys{cuts} are those of the window before")
         if self.asked.profile is None and not self.is_cut:
             notes += self.answer.notes

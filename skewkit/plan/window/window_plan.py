@@ -132,6 +132,25 @@ def thinned(plan: WindowPlan, step: int) -> WindowPlan:
     return replace(plan, blocks=tuple(kept))
 
 
+def turned(plan: WindowPlan) -> WindowPlan:
+    """Return the plan of the opposite order with the same cuts. A row that is equal to a cut is then before it.
+
+    >>> from skewkit.plan.placement.load import HeavyLoad, KeyLoad
+    >>> from skewkit.plan.placement.key_plan import key_plan
+    >>> keys = key_plan(KeyLoad(("k",), ("int",), (HeavyLoad((7,), 99, 6.0),), (1.0, 1.0)), 2)
+    >>> plan = turned(window_plan(keys, [Order("t", "int")], {0: [(str(i),) for i in range(100)]}))
+    >>> str(plan.orders[0]), [(block.partition, block.cut) for block in plan.blocks]
+    ('t desc', [(1, None), (0, ('50',))])
+    """
+    blocks: list[Block] = []
+    for first, last in plan.spans.values():
+        own = plan.blocks[first : last + 1][::-1]
+        cuts = (None, *(block.cut for block in own[:-1]))
+        blocks += [replace(block, cut=cut) for block, cut in zip(own, cuts, strict=True)]
+    orders = (replace(o, descending=not o.descending, nulls_first=not o.nulls_first) for o in plan.orders)
+    return replace(plan, orders=tuple(orders), blocks=tuple(blocks))
+
+
 def shifted(plan: WindowPlan, by: int) -> WindowPlan:
     """Return the plan with its cuts moved `by` in the direction of the order, as doubles, and a little farther.
 

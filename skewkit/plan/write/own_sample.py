@@ -2,7 +2,7 @@
 
 Columns may depend on each other: one author's commits compress better together. And a value that is cut spreads its
 rows over several files, so rows next to each other in the frame are not so in a file. How much worse they compress
-then does not follow from a sample of neighbours: of real commits, sorted by author, it told 1.7 times too many bytes.
+then does not follow from a sample of neighbours.
 """
 
 from __future__ import annotations

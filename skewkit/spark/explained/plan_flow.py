@@ -24,12 +24,16 @@ class Trust:
 
 @dataclass(frozen=True)
 class Output:
-    """A column of an operator's result: its name and the numbers that it may have, and what is known of it."""
+    """A column of an operator's result: its name and the numbers that it may have, and what is known of it.
+
+    `positive` says that it is a row number, so above 0 in every row, whatever the order of rows.
+    """
 
     name: str
     ids: frozenset[int]
     verdict: Verdict = _STABLE
     origin: Origin = "stored"
+    positive: bool = False
 
 
 @dataclass(frozen=True)

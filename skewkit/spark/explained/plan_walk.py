@@ -26,6 +26,7 @@ _OBSERVED = Verdict(Stability.UNKNOWN, "is observed, and its metrics would count
 _LIMIT = Verdict(Stability.RANDOM, "holds a limit or a sample, which may differ the second time")
 _POSITION = Verdict(Stability.RANDOM, "holds positions of rows")
 _CARRIED = re.compile(r"(?:max|min)\([^(),]*#(\d+)L?\)")
+_ABOVE_0 = re.compile(r"\([^()]*#(\d+)L? > 0\)")
 _SHORT = 64
 """Longer texts without columns or calls count as computed, not as constant."""
 
@@ -129,7 +130,8 @@ class _Walk:
 
     def _filter(self, node: PlanNode, flows: Sequence[Flow]) -> Flow:
         (flow,) = flows
-        verdict = stability_of(node.arguments, self._around(node, flow))
+        asked = _ABOVE_0.sub(lambda found: "true" if _is_positive(flow, found[1]) else found[0], node.arguments)
+        verdict = stability_of(asked, self._around(node, flow))
         return replace(flow, rows=flow.rows.worse(_of_rows(verdict)))
 
     def _project(self, node: PlanNode, flows: Sequence[Flow]) -> Flow:
@@ -148,7 +150,7 @@ class _Walk:
             known = flow.by_id.get(made.source)
             if known is None:
                 return Output(made.name, ids, flow.unknown, "computed")
-            return Output(made.name or known.name, ids, known.verdict, known.origin)
+            return replace(known, name=made.name or known.name, ids=ids)
         text = f"{made.text} AS {made.name}" if "#" in made.name else made.text  # cut in the middle of a text
         verdict = stability_of(text, around, long=made.long).worse(beside)
         carried = _CARRIED.fullmatch(made.text)
@@ -156,7 +158,7 @@ class _Walk:
             origin = flow.by_id[int(carried[1])].origin
         else:
             origin = "computed" if len(made.text) > _SHORT or re.search(r"[#()]", made.text) else "constant"
-        return Output(made.name, ids, verdict, origin)
+        return Output(made.name, ids, verdict, origin, made.text.startswith("row_number() windowspecdefinition("))
 
     def _aggregate(self, node: PlanNode, flows: Sequence[Flow]) -> Flow:
         (flow,) = flows
@@ -261,9 +263,16 @@ class _Walk:
         for first, *others in zip(*(flow.columns for flow in flows), strict=True):
             verdict = worst([first.verdict, *(other.verdict for other in others)])
             same = all(other.origin == first.origin for other in others)
-            columns.append(replace(first, verdict=verdict, origin=first.origin if same else "computed"))
+            positive = first.positive and all(other.positive for other in others)
+            columns.append(
+                replace(first, verdict=verdict, origin=first.origin if same else "computed", positive=positive)
+            )
         rows = worst([flow.rows for flow in flows])
         return Flow(rows, tuple(columns), all(flow.positioned for flow in flows))
+
+
+def _is_positive(flow: Flow, number: str) -> bool:
+    return int(number) in flow.by_id and flow.by_id[int(number)].positive
 
 
 def _of_rows(verdict: Verdict) -> Verdict:

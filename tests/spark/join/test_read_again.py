@@ -246,3 +246,13 @@ def test_what_a_group_by_computes_is_neither_salt_nor_repeatable(spark):
         assert not PlanFacts(changing).stability([F.col("r")]).repeatable
         assert "r" not in PlanFacts(changing).repeatable_columns(changing.columns, 9)
     assert PlanFacts(left).stability([F.col("s")]).repeatable
+
+
+def test_a_row_number_is_above_zero_in_whatever_order(spark, facts):
+    """Cut windows keep a window that orders ties by such a filter."""
+    numbered = facts.withColumn("n", F.row_number().over(Window.partitionBy("x").orderBy("s")))
+    assert PlanFacts(numbered.where("n > 0")).stability([F.col("x")]).repeatable
+    assert not PlanFacts(numbered.where("n > 1")).stability([F.col("x")]).repeatable
+    united = numbered.unionAll(facts.withColumn("n", F.lag("x").over(Window.partitionBy("x").orderBy("s"))))
+    for frame in (united, numbered.withColumn("n", F.col("n") - 1)):
+        assert not PlanFacts(frame.where("n > 0")).stability([F.col("x")]).repeatable

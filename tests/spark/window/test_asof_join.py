@@ -1,5 +1,6 @@
 """`skew_asof_join` beside `pandas.merge_asof`: every direction, tolerances, null keys, hot keys on both sides."""
 
+import re
 from datetime import timedelta
 from itertools import product
 
@@ -9,6 +10,7 @@ from pyspark.sql import functions as F
 
 import skewkit
 from skewkit.errors import ArgumentError, ArgumentTypeError, ColumnNotFoundError, KeyTypeError
+from skewkit.spark.session.jobs import counted
 
 DIRECTIONS = ("backward", "forward", "nearest")
 
@@ -47,6 +49,15 @@ def test_as_pandas(sides, direction, by, tolerance):
     ours = check(left, right, "t", by, direction=direction, tolerance=tolerance)
     assert "strategy   split" in skewkit.explain(ours)
     assert f"as-of join {direction} on t{' by k' if by else ''}" in skewkit.explain(ours)
+
+
+@pytest.mark.parametrize("direction", DIRECTIONS)
+def test_one_query_is_run(sides, direction):
+    """The second window of `nearest` is cut where the first one is, in the opposite order."""
+    with counted() as used:
+        found = skewkit.skew_asof_join(*sides, "t", "k", strategy="split", direction=direction)
+    assert used.jobs == 1
+    assert len(set(re.findall(r"_skew_w\d+_", found._jdf.queryExecution().toString()))) == 1 + (direction == "nearest")
 
 
 @pytest.mark.parametrize("strategy", ["auto", "native"])

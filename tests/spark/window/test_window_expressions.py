@@ -296,6 +296,19 @@ def test_a_second_window_takes_what_the_first_one_found(facts):
     )
 
 
+def test_the_opposite_order_is_cut_at_the_same_places(facts):
+    """The first window's last value depends on the order of rows that tie; the second one does not read it."""
+    order = [F.desc("v"), F.desc_nulls_first("t")]
+    first = cut(facts, "v", F.asc_nulls_last("t")).select(p=F.last("i", ignorenulls=True))
+    with counted() as used:
+        second = cut(first, *order).select(total=F.sum("v"), last=F.max("s"))
+    assert used.jobs == 0
+    assert "keys and cuts are those of the window before" in skewkit.explain(second)
+    spec = Window.partitionBy("k").orderBy(*order)
+    plain = facts.select("*", F.sum("v").over(spec).alias("total"), F.max("s").over(spec).alias("last"))
+    assert_same_rows(second.drop("p"), plain)
+
+
 def test_a_window_over_values_that_depend_on_the_order_of_rows_is_native(facts):
     """Sessions by hand: of rows with equal times, another may be the one before when the lag is computed again."""
     first = cut(facts, "v").select(p=F.lag("t"))
