@@ -111,7 +111,7 @@ def test_beside_other_aggregates_or_without_a_merge_the_call_is_left_to_spark(fa
         (lambda f: [f], "agg.. takes a dict from pandas UDF"),
         (lambda f: {"v": add}, "expected a grouped aggregate"),
         (lambda f: {F.udf(lambda x: x): add}, "expected a grouped aggregate"),
-        (lambda f: {f: "sum"}, "the merge of squares is str 'sum'"),
+        (lambda f: {f: "sum"}, "the merge of squares is 'sum'"),
     ],
 )
 def test_wrong_merges_are_told(facts, merge, said):
