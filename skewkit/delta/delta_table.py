@@ -45,7 +45,7 @@ class TableName:
 
 
 def table_name(path_or_table: object) -> TableName:
-    """Tell a path from a table's name: a path has a slash (or is an `os.PathLike`), a name has none.
+    """Tell a path from a table's name: a path has a slash, or is an `os.PathLike`; a name has one in backquotes only.
 
     Raises:
         ArgumentTypeError: it is neither a text nor a path.

@@ -68,10 +68,11 @@ def merge(
 ) -> MergeBuilder:
     """Merge a frame into a Delta table. Add clauses as to Delta's own builder, then call `.execute()`.
 
-    * The table's rows, the metrics and the history are those of the plain MERGE: it is one SQL statement, one commit.
-    * Source rows whose key is null match nothing. A MERGE that inserts and also updates or deletes is an outer
-      join, which adaptive execution never splits. Here they are spread over all tasks by their content, where there are
-      so many that it pays.
+    * The table's rows, the rows that the metrics count and the commits are those of the plain MERGE: it is one SQL
+      statement. Only the condition in the table's history is another one.
+    * Source rows whose key is null match nothing. A MERGE that inserts and also updates or deletes is a full outer
+      join, which adaptive execution never splits, or in a table with deletion vectors a left outer one. Here they are
+      spread over all tasks by their content, where there are so many that it pays.
     * `placeholders` are key values that stand for no key, such as -1. They are spread, too, if the target has none of
       them, which a query asks just before; else they are merged as they are, also where another writer adds one
       between the two: then the MERGE fails, without a commit, and runs once more.
@@ -90,6 +91,7 @@ def merge(
     Raises:
         ColumnNotFoundError: a column of `on` is not on both sides.
         ArgumentError: no Delta table, an empty `on`, or one alias for both.
+        ProfileError: the profile is of other keys, or of weights.
         UnsupportedError: the source is a stream.
     """
     check_batch(source, "delta.merge", place="second")
@@ -106,6 +108,9 @@ def merge(
         raise ArgumentTypeError(f"profile is a KeyProfile of the source's keys, not {shown(profile)}; see skew_profile")
     if profile is not None and profile.weight is not None:
         raise ProfileError(f"this profile weighs rows by {profile.weight!r}; a MERGE needs one that counts rows")
+    if profile is not None and keys.columns and {k.lower() for k in profile.keys} != {k.lower() for k in keys.columns}:
+        of, on_keys = ", ".join(profile.keys), ", ".join(keys.columns)
+        raise ProfileError(f"the profile is of {of}, and the MERGE is on {on_keys}")
     given = placeholder_keys(placeholders, len(keys.source))
     vectors = (detail.properties.get(_VECTORS) or "").lower() == "true"
     return MergeBuilder(table, target, source, keys, aliases, given, profile, target_rows, vectors)

@@ -1,4 +1,4 @@
-"""`delta.write`: files that are planned before they are written, whatever the number of tasks the rows come from."""
+"""`delta.write`: files that are planned before they are written, and not by how many tasks the rows come from."""
 
 from __future__ import annotations
 
@@ -39,7 +39,8 @@ def write(
 
     * The rows are the frame's, nothing else, in one commit of Delta's own writer.
     * A partition value with more than 1.25 targets is cut into equal files, by different tasks.
-    * Smaller values are one file each, packed into tasks by LPT (Graham 1969). A task has one writer open at a time.
+    * Smaller values are one file each, packed into tasks by LPT (Graham 1969). A task has one writer open at a time,
+      unless `spark.sql.maxConcurrentOutputFileWriters` is set.
     * Without partition columns the files are even, and as many as are needed.
     * One query over the frame counts rows per partition value and samples rows to see their bytes in Parquet.
     * A second one takes rows of the values that are cut, or of one of several files without partition columns.

@@ -40,8 +40,8 @@ class ProfileHistory:
     * A run that is repeated counts once. Every record carries `txnAppId` (name, keys and run) and `txnVersion` 1, which
       Delta commits once. A reader takes the first record of a run.
     * Records only append, so runs that record at the same time do not conflict.
-    * A record of another format, of other keys or types, or a damaged one is passed over with a warning. A profile is
-      a hint: it costs time, never rows.
+    * A record of another format, of other types than later ones, or a damaged one is passed over with a warning. A
+      profile is a hint: it costs time, never rows.
 
     Args:
         spark: the session, classic or Connect.
@@ -90,7 +90,7 @@ class ProfileHistory:
                 raise
 
     def watch(self, name: str, result: DataFrame | FilePlan, *, run_id: str | int, side: str = "left") -> bool:
-        """Record the profile that an operator took anyway for `result`. No job but the append.
+        """Record the profile that an operator took anyway for `result`. It is appended; no key is read for it.
 
         `result` is the very frame that an operator returned, or the plan that `delta.write` returned. Return whether
         there was a profile: an operator that planned by one that it was given has seen nothing new.
@@ -174,13 +174,13 @@ class ProfileHistory:
         wanted = wanted.where(F.size("keys") == len(keys))
         for test in same:
             wanted = wanted.where(test)
-        # The first record of a run counts; twice as many rows as runs, as some may be repetitions.
-        rows = wanted.orderBy(F.col("recorded").desc()).limit(2 * runs).select("run_id", "profile").collect()
-        found: dict[str, RecordedProfile] = {}
-        for run_id, text in reversed(rows):
-            if run_id not in found and (profile := _read(text, keys, run_id)) is not None:
-                found[run_id] = RecordedProfile(run_id, profile)
-        return list(found.values())[-runs:]
+        # The first record of a run counts. The run is an aggregate too, as a session may leave out columns of groups.
+        first = F.min_by(F.struct("run_id", "profile"), "recorded").alias("first"), F.min("recorded").alias("at")
+        each_once = wanted.groupBy("run_id").agg(*first).select("first.run_id", "first.profile", "at")
+        # Twice as many as are wanted, as some may be damaged.
+        rows = each_once.orderBy(F.col("at").desc()).limit(2 * runs).collect()
+        read = ((run_id, _read(text, keys, run_id)) for run_id, text, _ in reversed(rows))
+        return [RecordedProfile(run_id, profile) for run_id, profile in read if profile is not None][-runs:]
 
     def frame(self, *, version: int | None = None, timestamp: str | None = None) -> DataFrame:
         """Return the history as a frame; with a version or a timestamp, as it was then.

@@ -8,6 +8,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 import skewkit
+from skewkit.options import Settings
+from skewkit.spark.session import slots as slots_of_sessions
 from tests.helpers import conf
 
 PARTITIONS = 32
@@ -147,6 +149,40 @@ def test_named_keys_that_are_on_both_sides_are_looked_for(spark):
     assert (absent.strategy, absent.jobs) == ("native", 1), absent.text
     assert all("small but for what named keys may pair" in each.reason for each in (hot, absent))
     assert (semi.strategy, semi.jobs) == ("native", 0), semi.text
+
+
+def test_behind_a_plain_join_the_sources_say_whether_it_is_worth_to_ask(spark):
+    """Nobody knows the rows of a join of plain Spark, and most joins are to a dimension."""
+    for rows, slots, queries in ((SMALL, 64, 0), (5 * MIDDLE, 2, 0), (5 * MIDDLE, 64, 1)):
+        joined = facts(spark, rows, 0.9).join(others(spark, 100).withColumnRenamed("w", "name"), "k", "left")
+        with conf(spark, "spark.skewkit.slots", str(slots)):
+            found = decided(skewkit.skew_join(joined, others(spark, rows // 2), "k"))
+        assert found.jobs == queries, found.text
+        assert (found.strategy == "native") == (slots == 2 or rows == SMALL), found.text
+
+
+@pytest.mark.parametrize(
+    ("confs", "slots", "source"),
+    [
+        ({"master": "local[6]"}, 6, "spark.master"),
+        ({"master": "local[6]", "task.cpus": "2"}, 3, "spark.master"),
+        ({"executor.instances": "5", "executor.cores": "4"}, 20, "executors and their cores"),
+        ({"executor.instances": "5", "executor.cores": "4", "task.cpus": "4"}, 5, "executors and their cores"),
+        ({"executor.instances": "5", "executor.cores": "2", "dynamicAllocation.maxExecutors": "9"}, 10, "executors"),
+        ({"dynamicAllocation.enabled": "true", "dynamicAllocation.maxExecutors": "9"}, 9, "dynamic allocation"),
+        ({"default.parallelism": "2000"}, 32, "the partitions, as nobody knows"),
+        ({"master": "yarn", "executor.instances": "5"}, 2, "default parallelism"),
+        ({"master": "yarn", "task.cpus": "2"}, 1, "default parallelism"),
+        ({"skewkit.slots": "7", "master": "local[2]"}, 7, "spark.skewkit.slots"),
+    ],
+)
+def test_slots_of_a_session(spark, monkeypatch, confs, slots, source):
+    read = {f"spark.{name}": value for name, value in confs.items()}.get
+    monkeypatch.setattr(slots_of_sessions, "conf_reader", lambda session: read)
+    settings = Settings(slots=7) if "skewkit.slots" in confs else Settings()
+    found = slots_of_sessions.terms_of(spark, settings, PARTITIONS).slots
+    assert found.number == slots
+    assert found.source.startswith(source)
 
 
 def test_named_keys_of_frames_that_may_have_any_number_of_rows_are_treated(spark):

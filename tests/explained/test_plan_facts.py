@@ -49,6 +49,37 @@ def flow(text, **trust):
     return flow_of(PlanTree(plan, plan), Trust(**trust))
 
 
+NUMBERED = """Window [row_number() windowspecdefinition(k#1, s#2 ASC NULLS FIRST) AS rn all#3], [k#1], [s#2 ASC]
+{0}+- Relation [k#1,s#2] parquet"""
+LAGGED = NUMBERED.replace("row_number()", "lag(s#2, -1, null)").replace("rn all#3", "b#4")
+
+
+@pytest.mark.parametrize(
+    ("filter_", "below", "level"),
+    [
+        ("(rn all#3 > 0)", NUMBERED, "STABLE"),
+        ("((rn all#3 > 0) AND (k#1 > 5))", NUMBERED, "STABLE"),
+        ("(rn all#3 > 1)", NUMBERED, "RANDOM"),
+        ("(-rn all#3 > 0)", NUMBERED, "STABLE"),  # never true, in any order
+        ("((rn all#3 - 1) > 0)", NUMBERED, "RANDOM"),
+        ("NOT ((rn all#3 > 0) = (rn all#3 > 4))", NUMBERED, "RANDOM"),
+        ("(b#4 > 0)", LAGGED, "RANDOM"),
+        ("CASE WHEN (SPARK_PARTITION_ID() >= 0) THEN true ELSE (xxhash64(k#1, b#4, 42) = 0) END", LAGGED, "STABLE"),
+        ("CASE WHEN (SPARK_PARTITION_ID() >= 0) THEN true ELSE a END AND (b#4 = 0) END", LAGGED, "RANDOM"),
+    ],
+)
+def test_a_row_number_is_above_zero_in_any_order(filter_, below, level):
+    assert flow(f"Filter {filter_}\n+- " + below.format("   ")).rows.level.name == level
+
+
+@pytest.mark.parametrize(("second", "level"), [("rn#8", "STABLE"), ("b#8", "RANDOM")])
+def test_a_union_has_row_numbers_where_all_its_inputs_have(second, level):
+    other = NUMBERED if second == "rn#8" else LAGGED.replace("b#4", "rn all#3")
+    other = other.replace("#3", "#8").replace("#1", "#6").replace("#2", "#7")
+    text = "Filter (rn all#3 > 0)\n+- Union\n   :- " + NUMBERED.format("   :  ") + "\n   +- " + other.format("      ")
+    assert flow(text).rows.level.name == level
+
+
 @pytest.mark.parametrize(
     ("plan", "level"),
     [

@@ -59,6 +59,7 @@ def grouped_aggregates(group: Grouping, exprs: Sequence[Any], merges: Merges | N
     plan = read_plan(group.df, columns, merges or {}, group.settings.group_rows)
     if isinstance(plan, str):
         return remember(native, group.native(plan))
+    group = replace(group, read=plan.inputs.types)
     if group.strategy == "auto" and not plan.pays:
         return remember(native, group.native(plan.why_not))
     if group.strategy == "auto" and plan.apart > _MOST_APART:

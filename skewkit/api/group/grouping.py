@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from pyspark.sql import Column, DataFrame
+from pyspark.sql.types import DataType
 
 from skewkit.api.arguments import stale_note
 from skewkit.options import Settings
@@ -50,6 +51,8 @@ class Grouping:
     native_because: str = "asked for"
     work: GroupWork = AGGREGATED
     """What a row costs: that of an aggregate, or of a Python function."""
+    read: tuple[DataType, ...] | None = None
+    """The types of what is shuffled beside the keys. None: whole rows."""
 
     @cached_property
     def facts(self) -> PlanFacts:
@@ -78,8 +81,10 @@ class Grouping:
 
     @cached_property
     def width(self) -> float:
-        """Bytes of a row, as its types suggest."""
-        return row_bytes(self.df.schema)
+        """Bytes of a row that are shuffled, as the types suggest."""
+        if self.read is None:
+            return row_bytes(self.df.schema)
+        return row_bytes(self.df.select(*self.keys.columns).schema) + sum(map(row_bytes, self.read))
 
     @property
     def deciding(self) -> float:

@@ -51,7 +51,7 @@ def _without_keys(decision: JoinDecision) -> str | None:
         made = decision.most_work.of_made
         if made is not None and not terms.worth_asking(made, QUERY):
             return small_reason(terms, made, pairs=decision.most_work.pairs)
-    join = top_join(decision.physical)
+    join = top_join(decision.physical, request.kind)
     together = decision.most_work.of_sources
     if join is not None and join.startswith("Broadcast"):
         return f"Spark broadcasts one side ({join}): nothing is shuffled"
@@ -61,7 +61,7 @@ def _without_keys(decision: JoinDecision) -> str | None:
         return None
     if together is not None and not terms.worth_asking(together, QUERY):
         return small_reason(terms, together, pairs=decision.most_work.pairs)
-    unknown = next((side for side in decision.sides if side.facts.rows is None and side.given is None), None)
+    unknown = next((side for side in decision.sides if side.facts.source_rows is None and side.given is None), None)
     if unknown is not None:
         return (
             f"nobody knows how many rows the {unknown.side} side has, so nothing can be weighed; name hot keys "

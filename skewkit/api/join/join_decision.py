@@ -22,6 +22,7 @@ from skewkit.plan.profile.heavy_key import key_text
 from skewkit.plan.profile.key_profile import KeyProfile
 from skewkit.spark.explained.plan_facts import PlanFacts
 from skewkit.spark.join.join_keys import JoinKeys
+from skewkit.spark.routing.salting import Salting
 from skewkit.spark.session.compat import conf_reader, is_off
 from skewkit.spark.session.slots import terms_of
 
@@ -226,6 +227,16 @@ class JoinDecision:
                 )
             notes.append(f"the {side} side's hot keys stay whole: {why}")
         return tuple(notes)
+
+    def alike(self) -> tuple[str, ...]:
+        """Return notes on sides whose rows of a hot key have nothing by which they could be told apart."""
+        cut = [s for s in SIDES if any(matrix.shape.of(s) > 1 for matrix in self.plan.matrices)]
+        return tuple(
+            f"nothing that comes out the same again tells the {side} side's rows of a hot key apart, so those of one "
+            "input partition stay together: cache() it to have them spread"
+            for side in cut
+            if not Salting.of(self.sides.of(side).facts, self.sides.of(side).keys.bare).tells_rows
+        )
 
     def pre_partitioned_reason(self) -> str | None:
         """Return why hot rows cannot be spread, as the user repartitioned their side by the key, or None."""

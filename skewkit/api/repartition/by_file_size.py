@@ -49,7 +49,8 @@ def repartition_by_file_size(
     """Repartition a frame such that a Parquet writer, partitioned by `keys`, writes files of about a target size.
 
     Write what comes back at once, as in `frame.write.partitionBy(*keys).parquet(path)`: any sink will do that writes a
-    file per task and partition value. The files do not depend on how many tasks the rows come from.
+    file per task and partition value. The files do not depend on how many tasks the rows come from, but for the sample
+    by which bytes are estimated.
 
     * A partition value of more than 1.25 targets is cut into equal files, by different tasks.
     * Smaller ones are one file each, packed into tasks by LPT (`skewkit.partitioners.rules.lpt`).
@@ -88,7 +89,7 @@ def repartition_by_file_size(
 
 def file_choice(plan: FilePlan, kind: str) -> Choice:
     """Return what a plan of files decides, for `explain` and `decisions`. `kind` is the operator."""
-    return Choice(plan.title, "files", plan.reason, notes=plan.notes, kind=kind, lines=plan.lines)
+    return Choice(plan.title, "files", plan.reason, plan.profile, notes=plan.notes, kind=kind, lines=plan.lines)
 
 
 def file_bytes(target: int | str | None) -> int | None:

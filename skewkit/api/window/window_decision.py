@@ -29,9 +29,10 @@ from skewkit.plan.window.window_prices import cut_window_stages, native_window_s
 from skewkit.plan.window.window_split import MOST_LISTED, WindowSplit, listed
 from skewkit.spark.explained.plan_facts import PlanFacts, made_of
 from skewkit.spark.explained.row_counts import row_bytes
+from skewkit.spark.expressions.columns import read_literal
 from skewkit.spark.expressions.keys import Keys
 from skewkit.spark.sampling.ask import Answer, Question, ask
-from skewkit.spark.session.compat import in_force, places_by_id
+from skewkit.spark.session.compat import in_force, is_off, places_by_id
 from skewkit.spark.session.remembered import known_profile
 from skewkit.spark.session.slots import terms_of
 from skewkit.spark.window.cut_window import native, split
@@ -45,6 +46,7 @@ FIRST_ROWS = (
     "where only the first rows of each key are kept afterwards, as by rn <= 3, plain Spark keeps no more of them "
     "before its shuffle, and a hot key costs little: strategy='native' there"
 )
+_REUSE = "spark.sql.exchange.reuse"
 _MOST_INSIDE = 3
 """Each cut window reads its frame twice, the cut windows inside of it too."""
 Calls = dict[Leaf, tuple[Function, WindowSplit | None]]
@@ -185,21 +187,26 @@ class WindowDecision:
             return self.small_because
         if isinstance(self.calls, str):
             return self.calls
-        again = self.facts.stability()
-        if not again.deterministic:  # of rows that are the same, only these columns are read again
-            arguments = [column for function, _ in self.calls.values() for column in function.arguments]
-            again = self.facts.stability([*asked.keys.columns, *asked.by.columns, *arguments])
+        functions = [function for function, _ in self.calls.values()]
+        given = (c for f in functions for c in (*f.arguments, *f.all) if read_literal(c) is None)
+        read = [*asked.keys.columns, *asked.by.columns, *given]
+        again = self.facts.stability(read)  # only the rows and these columns are read again
         numbered = (again.reason or "").startswith("holds positions") and self.facts.positioned
-        if not again.deterministic and not numbered:  # positions of what is stored are the same again
+        same = again.deterministic if self._shares_shuffles else again.repeatable
+        if not same and not numbered:  # positions of what is stored are the same again
             return f"blocks read the frame more than once, and it {again.reason}: cache() it to have it cut"
-        functions = [leaf.column for leaf in self.calls]
         if len(self.inside) >= _MOST_INSIDE:
             return f"the frame holds {len(self.inside)} cut windows, and another one would read them twice: cache() it"
         differs = self.facts.stability(asked.by.columns, rerun=True).reason
-        differs = differs or self.facts.drawn_per_place([*asked.keys.columns, *asked.by.columns, *functions])
+        differs = differs or self.facts.drawn_per_place(read)
         if differs is not None:
             return f"rows may be in other blocks when a task runs again, as the order or a function {differs}"
         return None
+
+    @property
+    def _shares_shuffles(self) -> bool:
+        """Whether all readings of a shuffle see the same rows in the same order. None that reads a cache is shared."""
+        return not is_off(self.asked.df.sparkSession, _REUSE) and "InMemoryTableScan" not in self.facts.physical
 
     @cached_property
     def terms(self) -> Terms:

@@ -48,11 +48,13 @@ class WindowPlan:
     * Rows of one key that are equal in the order are in one block.
     * Blocks of a key are numbered in its order, and a block is on one partition.
     * Keys without blocks are whole, on the partition that the key plan names.
+    * `opposite` is the plan whose blocks these are, in the opposite order and numbering (`turned`).
     """
 
     keys: KeyPlan
     orders: tuple[Order, ...]
     blocks: tuple[Block, ...]
+    opposite: WindowPlan | None = None
 
     @property
     def depth(self) -> int:
@@ -133,7 +135,7 @@ def thinned(plan: WindowPlan, step: int) -> WindowPlan:
 
 
 def turned(plan: WindowPlan) -> WindowPlan:
-    """Return the plan of the opposite order with the same cuts. A row that is equal to a cut is then before it.
+    """Return the plan of the opposite order with the very same blocks, numbered in that order.
 
     >>> from skewkit.plan.placement.load import HeavyLoad, KeyLoad
     >>> from skewkit.plan.placement.key_plan import key_plan
@@ -142,13 +144,15 @@ def turned(plan: WindowPlan) -> WindowPlan:
     >>> str(plan.orders[0]), [(block.partition, block.cut) for block in plan.blocks]
     ('t desc', [(1, None), (0, ('50',))])
     """
+    if plan.opposite is not None:
+        return plan.opposite
     blocks: list[Block] = []
     for first, last in plan.spans.values():
         own = plan.blocks[first : last + 1][::-1]
         cuts = (None, *(block.cut for block in own[:-1]))
         blocks += [replace(block, cut=cut) for block, cut in zip(own, cuts, strict=True)]
     orders = (replace(o, descending=not o.descending, nulls_first=not o.nulls_first) for o in plan.orders)
-    return replace(plan, orders=tuple(orders), blocks=tuple(blocks))
+    return replace(plan, orders=tuple(orders), blocks=tuple(blocks), opposite=plan)
 
 
 def shifted(plan: WindowPlan, by: int) -> WindowPlan:

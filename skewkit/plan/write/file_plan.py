@@ -183,7 +183,10 @@ def plan_files(
 
 
 def _merged(heavy: list[HeavyLoad]) -> list[HeavyLoad]:
-    """Add up values of one hash, as composite ones with a null in different places have: a route tells none apart."""
+    """Return the largest of values of one hash, as composite ones with a null in different places have.
+
+    A route tells none apart, so the smaller ones go where it goes.
+    """
     by_hash: dict[int, HeavyLoad] = {}
     for h in heavy:
         twin = by_hash.get(h.hash)

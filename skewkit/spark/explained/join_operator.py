@@ -10,13 +10,18 @@ _JOIN = re.compile(r"(BroadcastHashJoin|BroadcastNestedLoopJoin|SortMergeJoin|Sh
 _BROADCAST = re.compile(r"Broadcast.*\bBuild(Left|Right)\b")
 
 
-def top_join(physical: str) -> str | None:
-    """Return the topmost join operator of a physical plan.
+def top_join(physical: str, kind: str = "") -> str | None:
+    r"""Return the topmost join operator of a physical plan.
+
+    Spark moves a semi or anti join below other joins of its left side. The topmost one of that kind is taken then.
 
     >>> top_join("SortMergeJoin [k#1], [k#2], Inner")
     'SortMergeJoin'
+    >>> top_join("BroadcastHashJoin [k#1], [k#2], Inner\n:- SortMergeJoin [k#1], [k#3], LeftSemi", "semi")
+    'SortMergeJoin'
     """
-    found = _JOIN.search(physical)
+    below = re.search(rf"{_JOIN.pattern}[^\n]*\bLeft{kind.title()}\b", physical) if kind in ("semi", "anti") else None
+    found = below or _JOIN.search(physical)
     return found.group(1) if found else None
 
 

@@ -29,6 +29,7 @@ from skewkit.spark.explained.pre_partitioned import grouped_by, placed_by
 from skewkit.spark.explained.row_counts import (
     estimated,
     guess_rows,
+    keeps_bound,
     only_reads,
     row_bytes,
     rows_are_counted,
@@ -222,12 +223,10 @@ class PlanFacts:
         return _DRAWN if drawn else None
 
     def repeatable_columns(self, names: Sequence[str], most: int, *, all_computed: bool = False) -> list[str]:
-        """Return the first `most` of these columns that are stored and not computed, and the same each time.
+        """Return the first `most` of these columns that are stored and not computed, and the same for a row each time.
 
-        There are none where the frame may have other rows when it is computed again.
-
-        `all_computed` says that whoever asks computes all columns anyway, of whichever rows there are, and knows what
-        databases and RDDs hold. Then columns that Spark computes from what is stored count, too, after the others.
+        What databases and RDDs hold is trusted. `all_computed` says that whoever asks computes all columns anyway. Then
+        columns that Spark computes from what is stored count, too, after the others.
 
         >>> facts = PlanFacts(spark.range(9).selectExpr("id AS a", "1 / id AS b", "rand() AS c"))
         >>> facts.repeatable_columns(["c", "b", "a"], 2)
@@ -235,9 +234,7 @@ class PlanFacts:
         >>> facts.repeatable_columns(["c", "b", "a"], 2, all_computed=True)
         ['a', 'b']
         """
-        flow = self._flow(Trust(sources=all_computed))
-        if not (all_computed or flow.rows.repeatable):
-            return []
+        flow = self._flow(Trust(sources=True))
         known = {name: self._named(flow, F.col(quoted(name))) for name in names}
         found = [name for name in names if _all_stored(known[name])]
         if all_computed:
@@ -294,6 +291,11 @@ class PlanFacts:
     def simple(self) -> bool:
         """Whether the frame only reads, selects and filters, so that its sources' rows bound its own."""
         return only_reads(self._logical)
+
+    @property
+    def bounded(self) -> bool:
+        """Whether the frame has no more rows than its sources, as far as the names of its steps tell."""
+        return keeps_bound(self._logical)
 
     def pre_partitioned(self, keys: Sequence[str]) -> bool:
         """Return whether the user repartitioned the frame by some of these columns just before.

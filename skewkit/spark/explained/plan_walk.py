@@ -26,7 +26,9 @@ _OBSERVED = Verdict(Stability.UNKNOWN, "is observed, and its metrics would count
 _LIMIT = Verdict(Stability.RANDOM, "holds a limit or a sample, which may differ the second time")
 _POSITION = Verdict(Stability.RANDOM, "holds positions of rows")
 _CARRIED = re.compile(r"(?:max|min)\([^(),]*#(\d+)L?\)")
-_ABOVE_0 = re.compile(r"\([^()]*#(\d+)L? > 0\)")
+_ABOVE_0 = re.compile(r"\([^()#]*#(\d+)L? > 0\)")
+_ALWAYS = re.compile(r"CASE WHEN \(SPARK_PARTITION_ID\(\) >= 0\) THEN true ELSE (?:(?! END).)* END", re.IGNORECASE)
+"""A filter that keeps all rows (`kept_whole`)."""
 _SHORT = 64
 """Longer texts without columns or calls count as computed, not as constant."""
 
@@ -130,6 +132,8 @@ class _Walk:
 
     def _filter(self, node: PlanNode, flows: Sequence[Flow]) -> Flow:
         (flow,) = flows
+        if _ALWAYS.fullmatch(node.arguments):
+            return flow
         asked = _ABOVE_0.sub(lambda found: "true" if _is_positive(flow, found[1]) else found[0], node.arguments)
         verdict = stability_of(asked, self._around(node, flow))
         return replace(flow, rows=flow.rows.worse(_of_rows(verdict)))

@@ -13,6 +13,9 @@ _COLUMN_BYTES, _ROW_BYTES = 12, 8
 """What Spark's statistics take for a row: 8 bytes, and for a column between 1 (boolean) and 20 (text)."""
 _UNKNOWN = 1 << 60
 _NARROW = frozenset(("Project", "Filter", "Union"))
+_NEVER_MORE = frozenset(
+    ("Aggregate", "Window", "Sort", "Repartition", "RepartitionByExpression", "GlobalLimit", "LocalLimit")
+)
 _SOURCES = frozenset(("LocalRelation", "OneRowRelation", "EmptyRelation", "Range", CACHED))
 _FILES = re.compile(r"\] ?(?:parquet|orc|csv|json|text|xml|avro|binaryFile)$", re.IGNORECASE)
 _HIVE_SERDE = re.compile(r"\[[^,\[\]]+, org\.apache\.hadoop\.hive\.(?:serde2|ql\.io)\.[\w.]+,")
@@ -88,6 +91,17 @@ def only_reads(logical: PlanNode) -> bool:
     return all(
         node.operator in _NARROW | _SOURCES or is_of_files(node) or _is_coalesced(node) for node in logical.walk()
     )
+
+
+def keeps_bound(logical: PlanNode) -> bool:
+    """Return whether no step of a plan makes more rows of those that it gets, as far as its name tells.
+
+    >>> keeps_bound(PlanNode("Aggregate", "[k#1], [k#1]", children=(PlanNode("Range", "(0, 9)"),)))
+    True
+    >>> keeps_bound(PlanNode("Generate", "explode(a#1)", children=(PlanNode("Range", "(0, 9)"),)))
+    False
+    """
+    return all(node.operator in _NARROW | _SOURCES | _NEVER_MORE or is_of_files(node) for node in logical.walk())
 
 
 def is_of_files(node: PlanNode) -> bool:

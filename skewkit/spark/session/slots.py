@@ -31,15 +31,21 @@ def terms_of(spark: SparkSession, settings: Settings, partitions: int) -> Terms:
 def _slots(spark: SparkSession, read: Callable[[str], str | None], settings: Settings, partitions: int) -> Slots:
     if settings.slots:
         return Slots(settings.slots, "spark.skewkit.slots")
+    cpus, cores = _number(read("spark.task.cpus")) or 1, _number(read("spark.executor.cores"))
     local = _LOCAL.fullmatch(read("spark.master") or "")
     if local:
-        return Slots(int(local.group(1)), "spark.master")
+        return Slots(max(1, int(local.group(1)) // cpus), "spark.master")
     most = _number(read("spark.dynamicAllocation.maxExecutors"))
     if most and (read("spark.dynamicAllocation.enabled") or "").lower() == "true":
-        cores = (_number(read("spark.executor.cores")) or 1) // (_number(read("spark.task.cpus")) or 1)
-        return Slots(most * max(1, cores), "dynamic allocation")
-    found = tasks_at_a_time(spark)
-    return Slots(found, "default parallelism") if found else Slots(partitions, "the partitions, as nobody knows")
+        return Slots(most * max(1, (cores or 1) // cpus), "dynamic allocation")
+    executors = _number(read("spark.executor.instances"))
+    if executors and cores:
+        return Slots(executors * max(1, cores // cpus), "executors and their cores")
+    # What the user sets is how many partitions there are to be, and not how many tasks run at a time.
+    found = None if _number(read("spark.default.parallelism")) else tasks_at_a_time(spark)
+    if found:
+        return Slots(max(1, found // cpus), "default parallelism")
+    return Slots(partitions, "the partitions, as nobody knows")
 
 
 def _number(text: str | None) -> int | None:

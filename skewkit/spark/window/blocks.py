@@ -122,6 +122,10 @@ def placed(
 def with_block(df: DataFrame, columns: Sequence[Column], plan: WindowPlan, names: Names, role: str) -> DataFrame:
     """Return the frame with the number of the row's block under `role`, -1 where its key is not cut."""
     heavy = F.col(names("heavy"))
+    if plan.opposite is not None:  # rows that are equal to a cut, and nulls, are in the block that they are in there
+        df, there = with_block(df, columns, plan.opposite, names, role), F.col(names(role))
+        ends = [sum(plan.spans.get(i, (0, 0))) for i in range(len(plan.keys.heavy))]
+        return df.withColumn(names(role), F.when(there >= 0, element(ends, "int", heavy) - there).otherwise(-1))
     cuts = [[cut_value(c, o.type) for c, o in zip(b.cut or (), plan.orders, strict=False)] for b in plan.blocks]
     if len(cuts) * (1 if plan.depth == 1 else 5 * plan.depth) > _MOST_IN_TREES:
         return _searched(df, columns, plan, cuts, names, role)

@@ -19,7 +19,8 @@ _MOST_LENGTHS = 12
 _MOST_COUNTS = 32
 """Numbers, dates and the like whose nulls are counted."""
 _ROW_BYTES = 4096
-"""Bytes of a row's texts, arrays and the like that are taken to the driver; 50,000 rows are then 200 MB at most."""
+"""Bytes of a row's binaries, arrays and the like that are taken to the driver, and characters of its texts. So 50,000
+rows are some 200 MB, and more if most characters take several bytes."""
 _LEAST_BYTES = 64
 """Bytes that are taken of each such column at least, so 64 columns take 4 KB of a row, and more take more."""
 _FIXED = frozenset(

@@ -248,6 +248,41 @@ def test_what_a_group_by_computes_is_neither_salt_nor_repeatable(spark):
     assert PlanFacts(left).stability([F.col("s")]).repeatable
 
 
+@pytest.mark.every(3)
+@pytest.mark.parametrize("kind", ["limit", "checkpoint", "rdd", "limited checkpoint"])
+def test_rows_of_a_limit_and_of_an_rdd_are_spread(spark, dims, kind):
+    """All of them come from one or two tasks; a task that runs again finds the same rows, or those of another limit."""
+    rows = spark.range(0, 6000, 1, 2).selectExpr("if(id % 10 < 8, 0, id % 50) AS k", "id AS v")
+    if "checkpoint" in kind:
+        rows = rows.localCheckpoint()
+    if kind == "rdd":
+        rows = spark.createDataFrame(rows.rdd.coalesce(1), rows.schema)
+    if "limit" in kind:
+        rows = rows.limit(5500)
+    for how in ("inner", "left", *(["full"] * (kind in ("checkpoint", "rdd")))):
+        joined = skew_join(rows, dims, "k", how, strategy="salt", partitions=8)
+        assert "apart" not in explain(joined)
+        counts = [row["count"] for row in joined.groupBy(F.spark_partition_id()).count().collect()]
+        assert max(counts) < 2 * sum(counts) / 8
+        assert_same_rows(joined.drop("v"), rows.join(dims, "k", how).drop("v")) if kind != "limit" else None
+
+
+def test_rows_that_nothing_tells_apart_are_said_to_stay_together(spark, dims):
+    made = spark.range(0, 3000, 1, 2).selectExpr("id AS v", "0L AS k").mapInPandas(lambda each: each, "v long, k long")
+    joined = skew_join(made, dims, "k", strategy="salt", partitions=4)
+    assert "nothing that comes out the same again tells the left side's rows of a hot key apart" in explain(joined)
+    assert "apart" not in explain(skew_join(made.cache(), dims, "k", strategy="salt", partitions=4))
+    made.unpersist()
+
+
+def test_only_steps_that_are_known_keep_the_bound_of_the_sources(spark):
+    grouped = spark.range(90).selectExpr("id % 9 AS k", "sequence(1, id) AS s").groupBy("k").agg(F.max("s").alias("s"))
+    assert PlanFacts(grouped.repartition(3).sort("k").limit(5)).bounded
+    assert not PlanFacts(grouped.selectExpr("k", "explode(s) AS e")).bounded
+    assert not PlanFacts(grouped.join(spark.range(9).selectExpr("id AS k"), "k")).bounded
+    assert not PlanFacts(grouped.sample(True, 3.0, 1)).bounded
+
+
 def test_a_row_number_is_above_zero_in_whatever_order(spark, facts):
     """Cut windows keep a window that orders ties by such a filter."""
     numbered = facts.withColumn("n", F.row_number().over(Window.partitionBy("x").orderBy("s")))

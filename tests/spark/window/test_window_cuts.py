@@ -7,6 +7,13 @@ from pyspark.sql import functions as F
 
 import skewkit
 from skewkit.api.window import window_decision as deciding
+from skewkit.hashing.spark import xxhash64
+from skewkit.plan.placement.key_plan import key_plan
+from skewkit.plan.placement.load import HeavyLoad, KeyLoad
+from skewkit.plan.window.window_plan import Block, WindowPlan, turned
+from skewkit.spark.expressions.keys import Names
+from skewkit.spark.window.blocks import with_block
+from skewkit.spark.window.ordering import find_order
 from skewkit.testing import assert_same_rows
 from tests.spark.window.cases import plain
 
@@ -60,6 +67,51 @@ def test_texts_that_begin_alike_cannot_be_cut(spark):
     found = skewkit.skew_window(df, ["k"], ["v", "t"], strategy="split", partitions=4).select(n=F.row_number())
     assert "into 4 blocks" in skewkit.explain(found)
     assert_same_rows(found, plain(df, ["k"], ["v", "t"], {"n": F.row_number()}))
+
+
+@pytest.mark.parametrize(
+    ("order", "cuts"),
+    [
+        (lambda: [F.desc("t")], [("700",), ("300",), (None,)]),
+        (lambda: ["t"], [("300",), ("700",)]),
+        (lambda: ["flag", F.desc("t")], [("0", "700"), ("0", "0"), ("1", "500")]),
+        (lambda: [F.asc_nulls_last("flag")], [("1",)]),
+        (lambda: ["t"], [(str(i),) for i in range(10, 900, 10)]),
+    ],
+)
+def test_the_opposite_order_has_the_same_blocks(spark, order, cuts):
+    """Also of rows that are equal to a cut, and of nulls."""
+    df = spark.range(2000).selectExpr("0L AS k", "if(id % 3 = 0, null, id div 2) AS t", "id % 2 AS flag")
+    load = KeyLoad(("k",), ("bigint",), (HeavyLoad((0,), xxhash64((0,), ("bigint",)), 2000.0),), (0.0,) * 4)
+    keys = key_plan(load, 4)
+    by = find_order(df, order())
+    blocks = [Block(0, i % 4, cut) for i, cut in enumerate([None, *cuts])]
+    plan, names = WindowPlan(keys, by.orders, tuple(blocks)), Names(df)
+    found = df.select("*", F.lit(0).alias(names("heavy")))
+    for role, each in (("there", plan), ("here", turned(plan))):
+        found = with_block(found, by.columns[: plan.depth], each, names, role)
+    pairs = {(row[0], row[1]) for row in found.select(names("there"), names("here")).distinct().collect()}
+    assert pairs == {(i, len(cuts) - i) for i in range(len(blocks))}
+    assert turned(turned(plan)) is plan
+
+
+@pytest.mark.every(3)
+@pytest.mark.connect
+@pytest.mark.parametrize("fickle", ["rand()", "udf", "hex(aes_encrypt(s, '0123456789abcdef'))"])
+def test_a_column_that_no_function_reads_may_be_fickle(facts, fickle):
+    noise = F.udf(lambda v: v, "bigint")("v") if fickle == "udf" else F.expr(fickle)
+    df = facts.select("k", "v", "i", noise.alias("x"))
+    functions = {"n": F.row_number(), "total": F.sum("i"), "before": F.lag("v", 1)}
+    ours = skewkit.skew_window(df, "k", "v", strategy="split", partitions=4).select(**functions)
+    assert "strategy   split" in skewkit.explain(ours)
+    assert_same_rows(ours.drop("x"), plain(facts.select("k", "v", "i"), ["k"], ["v"], functions))
+    unordered = skewkit.skew_window(df, "k", strategy="split", partitions=4).select(total=F.sum("i"))
+    assert_same_rows(unordered.drop("x"), plain(facts.select("k", "v", "i"), ["k"], [], {"total": F.sum("i")}))
+    for keys, order, function in (("k", "v", F.max("x")), ("k", "x", F.row_number()), ("x", "v", F.row_number())):
+        asked = skewkit.skew_window(df, keys, order, strategy="split", partitions=4).select(n=function)
+        assert "strategy   native" in skewkit.explain(asked), (keys, order)
+    call = skewkit.skew_window(facts, "k", "v", strategy="split", partitions=4).select(n=F.max(noise))
+    assert "strategy   native" in skewkit.explain(call)
 
 
 @pytest.mark.slow

@@ -87,6 +87,8 @@ class BroadcastSide(JoinStrategy):
         for side in decision.plan.broadcastable:
             if decision.sides.of(side).given is not None:
                 continue  # what an operator before knew is no count
+            if decision.sides.of(side).unique and not decision.sides.of(side).facts.bounded:
+                continue  # it is not read, and may have any number of rows
             size = table_bytes(decision.plan.rows.of(side), decision.memory.of(side))
             if size <= most and (decision.sides.of(side).facts.simple or may_take_long):
                 found[side] = size
