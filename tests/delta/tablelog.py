@@ -46,6 +46,16 @@ def orphans(path: Path | str) -> set[str]:
     return there - named
 
 
+def temporary(path: Path | str) -> list[str]:
+    """Return files in the log's folder that a commit makes and takes away again."""
+    return [file.name for file in (Path(path) / "_delta_log").rglob("*.tmp*")]
+
+
+def most_added(path: Path | str) -> int:
+    """Return the number of files that the commit which added most has added."""
+    return max(sum("add" in action for action in commit) for commit in actions(path))
+
+
 def assert_planned(found: dict[tuple, list[int]], target: int) -> None:
     """Fail where files are not within a factor of 2 of the target, or a value has more than it needs and one."""
     for value, files in found.items():
