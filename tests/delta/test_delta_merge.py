@@ -16,9 +16,9 @@ from skewkit.delta.merge_keys import merge_keys
 from skewkit.delta.merge_sql import BY_SOURCE, MATCHED, NOT_MATCHED, MergeClause, write_join
 from skewkit.errors import ArgumentError, ArgumentTypeError, ColumnNotFoundError, UnsupportedError
 from skewkit.spark.session.compat import is_connect
-from skewkit.testing import partition_rows
+from skewkit.testing import assert_same_rows, partition_rows
 from tests.delta.tablelog import versions
-from tests.delta.twins import assert_alike, plain_merge, read, twins
+from tests.delta.twins import MORE_TYPES, TYPES, assert_alike, changes, plain_merge, random_rows, read, twins
 from tests.helpers import conf
 
 pytestmark = [pytest.mark.delta, pytest.mark.connect]
@@ -113,68 +113,78 @@ KEYS = {
     "beyond": ("t.k = s.k AND s.v >= t.v - 3", "t.k = s.k AND s.v >= t.v - 3"),
     "no equality": ("t.k > s.k + 1000", "t.k > s.k + 1000"),
 }
-TYPES = [
-    "bigint",
-    "string",
-    "double",
-    "decimal(12,2)",
-    "date",
-    "timestamp",
-    "binary",
-    "struct<a:string>",
-    "array<string>",
+NUMBERS = ("bigint", "double", "decimal(12,2)")
+CASES = [
+    *((t, k, c) for t in TYPES for k in KEYS for c in CLAUSES if k != "no equality" or t in NUMBERS),
+    *((t, k, c) for t in MORE_TYPES for k in ("k", "composite") for c in CLAUSES),
 ]
 
 
-def random_rows(spark, seed, type_, *, target):
-    """Return rows with nulls in both keys; those of the source match at most one each, and repeat where they do not."""
-    rng = random.Random(f"{seed} {target}")
-    numbers = list(range(40)) if target else [*range(20, 50), *(rng.randrange(100, 105) for _ in range(10))]
-    nulls = [None] * (5 if target else 30)
-    rows = [(k, None if rng.random() < 0.1 else k % 3 if k else 0, rng.randrange(20)) for k in numbers + nulls]
-    rng.shuffle(rows)
-    frame = spark.createDataFrame(rows, "k int, l int, v int").repartition(5)
-    cast = {
-        "struct<a:string>": "if(k IS NULL, null, struct(string(k) AS a))",
-        "array<string>": "if(k IS NULL, null, array(string(k)))",
-        "date": "date_add(date'2024-01-01', k)",
-        "timestamp": "timestamp_seconds(k)",
-        "binary": "binary(string(k))",
-    }
-    return frame.select(F.expr(cast.get(type_, f"cast(k AS {type_})")).alias("k"), "l", "v")
-
-
-@pytest.mark.every(120)
-@pytest.mark.parametrize("clauses", CLAUSES)
-@pytest.mark.parametrize("keys", KEYS)
-@pytest.mark.parametrize("type_", TYPES)
+@pytest.mark.every(130)
+@pytest.mark.parametrize(("type_", "keys", "clauses"), CASES)
 def test_like_the_plain_merge(spark, tmp_path, type_, keys, clauses):
     seed = f"{type_} {keys} {clauses}"
-    if keys == "no equality" and type_ not in ("bigint", "double", "decimal(12,2)"):
-        pytest.skip("no such comparison")
     on, condition = KEYS[keys]
     sql, build = CLAUSES[clauses]
-    aqe = random.Random(seed).random() < 0.5
-    features = ("delta.enableChangeDataFeed", "delta.enableDeletionVectors")
-    layouts = {}, {"partition_by": ["l"]}, *({"options": [(feature, "true")]} for feature in features)
+    turn = [*TYPES, *MORE_TYPES].index(type_) + list(KEYS).index(keys) + list(CLAUSES).index(clauses)
+    feed, vectors = {"delta.enableChangeDataFeed": "true"}, {"delta.enableDeletionVectors": "true"}
+    layouts = {}, {"partition_by": ["l"]}, {"options": feed}, {"options": vectors}
     layout = random.Random(seed + "layout").choice(layouts)
-    if (keys, clauses) == ("null safe", "delete"):
-        layout = layouts[
-            0
-        ]  # with a change data feed Delta 4.4.0's own MERGE loses rows where several match a deleted one
-    plain, ours = twins(random_rows(spark, seed, type_, target=True), tmp_path, **layout)
-    source = random_rows(spark, seed, type_, target=False)
-    with conf(spark, "spark.sql.adaptive.enabled", str(aqe).lower()):
+    null_l = 0.5 if keys == "null safe" else 0.1
+    plain, ours = twins(random_rows(spark, seed, type_, target=True, null_l=null_l), tmp_path, **layout)
+    source = random_rows(spark, seed, type_, target=False, null_l=null_l)
+    with conf(spark, "spark.sql.adaptive.enabled", ("true", "false")[turn % 2]):
+        expected = plain_merge(spark, plain, source, condition, sql)
+        done = build(delta.merge(ours, source, on)).execute()
+        assert done.collect() == expected
+    text = skewkit.explain(done)
+    if keys == "no equality":
+        strategy, why = "native", "the condition has no equality of t and s that a null never satisfies"
+    elif clauses == "update only":
+        strategy, why = "native", "source rows of no match are dropped"
+    else:
+        strategy, why = "spread", ""
+    assert f"strategy   {strategy}" in text
+    assert why in text
+    assert_alike(spark, plain, ours)
+    if layout.get("options") is feed:
+        assert_same_rows(changes(spark, ours), changes(spark, plain))
 
-        def outcome(run):
-            try:
-                return run()
-            except Exception as error:
-                return type(error).__name__, str(error).split("]")[0]
 
-        expected = outcome(lambda: plain_merge(spark, plain, source, condition, sql))
-        found = outcome(lambda: build(delta.merge(ours, source, on)).execute().collect())
-    assert found == expected
+@pytest.mark.every(4)
+@pytest.mark.parametrize(
+    ("row", "error"),
+    [
+        ("NULL, 9999L", "DELTA_VIOLATE_CONSTRAINT_WITH_VALUES"),
+        ("95L, 9999L", "DELTA_VIOLATE_CONSTRAINT_WITH_VALUES"),
+        ("500L, 9999L", "DELTA_VIOLATE_CONSTRAINT_WITH_VALUES"),
+        ("7L, 1L", "DELTA_MULTIPLE_SOURCE_ROW_MATCHING_TARGET_ROW_IN_MERGE"),
+    ],
+    ids=["inserted without a key", "updated", "inserted", "matched twice"],
+)
+def test_an_error_of_a_spread_merge_is_deltas_and_leaves_no_version(spark, tmp_path, row, error):
+    plain, ours = twins(spark.range(100).selectExpr("id AS k", "id AS v"), tmp_path)
+    for path in (plain, ours):
+        spark.sql(f"ALTER TABLE delta.`{path}` ADD CONSTRAINT small CHECK (v < 5000)")
+    source = spark.range(3000).selectExpr("if(id > 89, null, id) AS k", "id AS v").unionAll(spark.sql(f"SELECT {row}"))
+    builder = delta.merge(ours, source, "k").whenMatchedUpdateAll().whenNotMatchedInsertAll()
+    assert "strategy   spread" in builder.explain()
+    with pytest.raises(Exception, match=error):
+        plain_merge(spark, plain, source, "t.k = s.k", CLAUSES["upsert"][0])
+    with pytest.raises(Exception, match=error):
+        builder.execute()
+    assert versions(ours) == versions(plain) == 2
+    assert_alike(spark, plain, ours)
+
+
+@pytest.mark.slow
+def test_rows_that_several_source_rows_delete_are_those_of_the_plain_merge(spark, tmp_path):
+    plain, ours = twins(spark.range(100).selectExpr("id AS k", "id AS l", "id AS v"), tmp_path)
+    source = spark.range(3000).selectExpr("if(id > 99, null, id % 50) AS k", "id AS l", "id AS v")
+    expected = plain_merge(spark, plain, source, "t.k = s.k", CLAUSES["delete"][0])
+    done = CLAUSES["delete"][1](delta.merge(ours, source, "k")).execute()
+    assert "strategy   spread" in skewkit.explain(done)
+    assert done.collect() == expected
     assert_alike(spark, plain, ours)
 
 
@@ -304,12 +314,14 @@ def test_a_table_that_another_job_changed_is_deltas_error(spark, tmp_path):
             yield frame
 
     source = spark.range(50, 150).selectExpr("if(id % 3 = 0, null, id) AS k", "id AS v").coalesce(1)
+    profile = skewkit.skew_profile(source, "k")
     source = source.mapInPandas(waiting, "k long, v long")
+    builder = delta.merge(path, source, "k", profile=profile).whenMatchedUpdateAll().whenNotMatchedInsertAll()
     errors = []
 
     def merged():
         try:
-            delta.merge(path, source, "k").whenMatchedUpdateAll().execute()  # no query before it
+            builder.execute()  # no query before it, as there is a profile
         except Exception as error:
             errors.append(str(error))
 
@@ -324,6 +336,9 @@ def test_a_table_that_another_job_changed_is_deltas_error(spark, tmp_path):
     assert "DELTA_CONCURRENT" in errors[0] or "Concurrent" in errors[0]
     assert versions(path) == 2
     assert sorted(row.k for row in read(spark, path).collect()) == list(range(70, 100))
+    assert "strategy   spread" in skewkit.explain(builder.execute()), "the same MERGE, now that nobody disturbs it"
+    assert versions(path) == 3
+    assert read(spark, path).count() == 30 + sum(k % 3 == 0 or not 70 <= k < 100 for k in range(50, 150))
 
 
 @pytest.mark.slow
@@ -345,6 +360,45 @@ def test_hostile_names_a_clustered_target_and_a_view_left_behind(spark, tmp_path
 
 
 @pytest.mark.slow
+def test_a_clustered_target_is_that_of_the_plain_merge(spark, tmp_path, adaptive):
+    spark.range(4000).selectExpr("if(id % 10 = 0, null, id) AS k", "id % 7 AS c", "id AS v").createOrReplaceTempView(
+        "clustered_rows"
+    )
+    plain, ours = paths = [str(tmp_path / name) for name in ("plain", "ours")]
+    for path in paths:
+        spark.sql(f"CREATE TABLE delta.`{path}` USING delta CLUSTER BY (c, k) AS SELECT * FROM clustered_rows")
+    source = spark.range(3000, 9000, 1, 3).selectExpr("if(id % 2 = 0, null, id) AS k", "id % 5 AS c", "-id AS v")
+    expected = plain_merge(spark, plain, source, "t.k = s.k", CLAUSES["upsert"][0])
+    done = CLAUSES["upsert"][1](delta.merge(ours, source, "k")).execute()
+    assert done.collect() == expected
+    assert "strategy   spread" in skewkit.explain(done)
+    assert_alike(spark, plain, ours)
+    for path in paths:
+        assert spark.sql(f"DESCRIBE DETAIL delta.`{path}`").collect()[0].clusteringColumns == ["c", "k"]
+
+
+def test_what_is_no_delta_table_is_told(spark, tmp_path):
+    rows = spark.range(10).selectExpr("id AS k")
+    folder = str(tmp_path / "parquet")
+    rows.write.parquet(folder)
+    rows.createOrReplaceTempView("view_of_no_table")
+    with pytest.raises(
+        ArgumentError, match=re.escape(f"delta.merge needs a Delta table, and delta.`{folder}` is none")
+    ):
+        delta.merge(folder, rows, "k")
+    for name in ("view_of_no_table", f"parquet.`{folder}`"):
+        with pytest.raises(ArgumentError, match="needs a Delta table"):
+            delta.merge(name, rows, "k")
+    spark.sql(f"CREATE TABLE of_parquet USING parquet LOCATION '{folder}'")
+    try:
+        with pytest.raises(ArgumentError, match="of_parquet is a table of 'parquet'; expected one of Delta Lake"):
+            delta.merge("of_parquet", rows, "k")
+    finally:
+        spark.sql("DROP TABLE of_parquet")
+    assert rows.count() == spark.read.parquet(folder).count()
+
+
+@pytest.mark.slow
 def test_the_users_cache_stays(spark, tmp_path, connect):
     path, _ = twins(spark.range(10).selectExpr("id AS k"), tmp_path)
     source = spark.range(20).selectExpr("if(id > 10, null, id) AS k", "id AS v").select("k").cache()
@@ -360,7 +414,10 @@ def test_explain_says_how_long_a_hot_key_takes(spark, tmp_path):
     path, _ = twins(target, tmp_path)
     source = spark.range(100).selectExpr("id AS k", "id AS v")
     text = delta.merge(path, source, "k").whenMatchedUpdateAll().explain()
-    assert "times the mean; it stays" in text
+    said = re.search(r"some ([\d.]+) times the mean; it stays", text)
+    both = target.select("k").unionAll(source.select("k")).repartition(8, "k")
+    tasks = partition_rows(both)
+    assert float(said.group(1)) == pytest.approx(max(tasks) / (sum(tasks) / 8), rel=0.2)
     assert "broadcast of a small source" in text
 
 
