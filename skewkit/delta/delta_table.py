@@ -16,7 +16,7 @@ from skewkit.options import byte_size
 from skewkit.spark.expressions.keys import quoted
 
 _PART = r"(?:`(?:[^`]|``)+`|\w+)"
-_NAME = re.compile(rf"{_PART}(?:\.{_PART}){{0,3}}")
+_NAME = re.compile(rf"{_PART}(?:\.{_PART}){{0,2}}")
 _BY_PATH = re.compile(r"delta\.`((?:[^`]|``)+)`", re.IGNORECASE)
 _ABSOLUTE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:/")
 _OWN_FILE = r"/part-\d+-[0-9a-f-]+\.c\d+[^/]*\.parquet$"
