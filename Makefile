@@ -44,6 +44,7 @@ test-slow: preflight venv ## what `make test` leaves out: the tests marked slow,
 	@$(PY) -m pytest $(SIDE_BY_SIDE) --durations=10 --hypothesis-profile many -m "slow or hypothesis" $(ARGS)
 	@$(PY) -m pytest $(SIDE_BY_SIDE) --connect -m "connect and slow" $(ARGS)
 	@$(PY) -m pytest --delta -m slow tests/delta $(ARGS)
+	@$(PY) -m pytest --delta --connect -m "connect and slow" tests/delta $(ARGS)
 
 test-versions: preflight venv ## each operator and strategy on every PySpark that README names (ARGS="4.3.0" for one)
 	@$(PY) scripts/versions.py $(ARGS)
