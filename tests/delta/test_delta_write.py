@@ -17,26 +17,13 @@ from skewkit.errors import (
     UnsupportedError,
 )
 from skewkit.testing import assert_same_rows
+from tests.delta.frames import KIB, TEXT, days, read
 from tests.delta.tablelog import actions, assert_planned, orphans, sizes, versions
 from tests.helpers import conf
 
 pytestmark = [pytest.mark.delta, pytest.mark.connect]
 
 DATA = Path(__file__).parents[3] / "shared" / "data"
-KIB = 1 << 10
-TEXT = "sha2(cast(id AS string), 256)"
-
-
-def days(spark, rows=60_000, mappers=2, hot=0.9, values=40):
-    """Return rows over days, one of them hot, from so many input partitions."""
-    day = f"if(id % 1000 < {int(hot * 1000)}, 0, cast(id % {values} AS int))"
-    return spark.range(rows, numPartitions=mappers).selectExpr(
-        "id", f"{day} AS day", f"{TEXT} AS text", "id % 7 AS few"
-    )
-
-
-def read(spark, path):
-    return spark.read.format("delta").load(str(path))
 
 
 @pytest.mark.every(3)
@@ -64,15 +51,6 @@ def test_many_partition_values_are_one_file_each(spark, tmp_path):
     assert len(found) == 500
     assert sorted(map(len, found.values()))[-2:] == [1, 2]
     assert plan.tasks < 300, "several values to a task"
-
-
-@pytest.mark.slow
-def test_five_thousand_partition_values(spark, tmp_path):
-    frame = days(spark, rows=200_000, hot=0.5, values=10_000)
-    delta.write(frame, tmp_path / "t", partition_by=["day"], target_file_bytes="1MB")
-    found = sizes(tmp_path / "t")
-    assert_planned(found, 1 << 20)
-    assert len(found) == 5001, "half of 10,000, and the hot one"
 
 
 @pytest.mark.every(2)
@@ -159,14 +137,6 @@ def test_a_hot_value_whose_rows_are_all_there_twice_is_cut(spark, tmp_path):
 
 
 @pytest.mark.slow
-def test_rows_that_are_all_alike_are_still_cut(spark, tmp_path):
-    frame = spark.range(0, 400_000, numPartitions=1).selectExpr("1 AS k", "'x' AS v")
-    delta.write(frame, tmp_path / "t", partition_by="k", target_file_bytes=4096)
-    assert len(sizes(tmp_path / "t")[(("k", "1"),)]) <= 4
-    assert_same_rows(read(spark, tmp_path / "t"), frame)
-
-
-@pytest.mark.slow
 def test_the_target_is_that_of_the_table(spark, tmp_path):
     path = tmp_path / "t"
     # Delta 4.4 itself knows no such property; it lets those be that other writers of the table have set.
@@ -203,14 +173,6 @@ def test_with_a_profile_no_query_reads_the_frame(spark, tmp_path, monkeypatch):
         assert "by the profile" in str(plan)
         assert "last files" in str(plan)
         assert_planned(sizes(tmp_path / "t"), 512 * KIB)
-    assert_same_rows(read(spark, tmp_path / "t"), frame)
-
-
-@pytest.mark.slow
-def test_a_stale_profile_costs_files_but_no_rows(spark, tmp_path):
-    stale = skewkit.skew_profile(days(spark).withColumn("day", F.col("day") + 1000), "day")
-    frame = days(spark)
-    delta.write(frame, tmp_path / "t", partition_by="day", target_file_bytes=512 * KIB, profile=stale)
     assert_same_rows(read(spark, tmp_path / "t"), frame)
 
 
@@ -268,26 +230,6 @@ def test_a_write_that_fails_leaves_no_version(spark, tmp_path):
         delta.write(frame, path, mode="append", partition_by="few")
     assert versions(path) == before
     assert_same_rows(read(spark, path), frame)
-
-
-@pytest.mark.slow
-def test_features_of_delta_keep_working(spark, tmp_path):
-    path, rows = (
-        tmp_path / "t",
-        spark.range(3000).selectExpr("id", "timestamp_seconds(id * 100) AS ts", "id % 3 AS `a b`"),
-    )
-    spark.sql(
-        f"CREATE TABLE delta.`{path}` (id BIGINT, ts TIMESTAMP, `a b` BIGINT, "
-        "day DATE GENERATED ALWAYS AS (CAST(ts AS DATE))) USING delta "
-        "PARTITIONED BY (day) TBLPROPERTIES ('delta.columnMapping.mode' = 'name', "
-        "'delta.enableDeletionVectors' = 'true', 'delta.enableChangeDataFeed' = 'true')"
-    )
-    plan = delta.write(rows, path, mode="append")
-    assert plan.files == 4, "one file a day, though the frame has no day"
-    spark.sql(f"DELETE FROM delta.`{path}` WHERE id = 5")
-    delta.write(rows.where("id = 5"), path, mode="append")
-    expected = rows.withColumn("day", F.to_date("ts"))
-    assert_same_rows(read(spark, path), expected)
 
 
 @pytest.mark.slow

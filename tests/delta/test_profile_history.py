@@ -1,14 +1,17 @@
 """`ProfileHistory`: a run counts once, decay, damaged and foreign rows, time travel, and what operators have seen."""
 
+import json
 import threading
 import warnings
 
 import pytest
+from pyspark.sql import Window
 from pyspark.sql import functions as F
 
 import skewkit
 from skewkit import delta
 from skewkit.errors import ArgumentError, ArgumentTypeError
+from skewkit.spark.session.jobs import counted
 from skewkit.testing import assert_same_rows
 from tests.delta.tablelog import versions
 
@@ -64,6 +67,77 @@ def test_a_join_plans_by_it_without_a_job(spark, history, monkeypatch):
     assert_same_rows(joined, plain)
 
 
+USES = {
+    "groups": lambda df, known, _: (
+        skewkit.skew_groupby(df, "k", profile=known).agg(F.median("v").alias("v")),
+        df.groupBy("k").agg(F.median("v").alias("v")),
+    ),
+    "window": lambda df, known, _: (
+        skewkit.skew_window(df, "k", profile=known).select(n=F.sum("v")),
+        df.withColumn("n", F.sum("v").over(Window.partitionBy("k"))),
+    ),
+    "window in order": lambda df, known, _: (
+        skewkit.skew_window(df, "k", "v", profile=known).select(n=F.row_number()),
+        df.withColumn("n", F.row_number().over(Window.partitionBy("k").orderBy("v"))),
+    ),
+    "files": lambda df, known, _: (
+        skewkit.repartition_by_file_size(df, "k", target_file_bytes=1 << 10, profile=known),
+        df,
+    ),
+    "merge": lambda df, known, path: (
+        delta.merge(path, df, "k", profile=known).whenMatchedDelete().whenNotMatchedInsertAll().execute(),
+        None,
+    ),
+}
+QUERIES = {"window in order": 1}
+"""Queries with a profile: where a partition is cut along an order, which no profile says."""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("use", USES)
+def test_operators_plan_by_it_without_a_query(spark, history, tmp_path, use):
+    # Keys that are null, and one that is hot; ids of 500 and more are not in the target.
+    df = frame(spark).withColumn("k", F.expr("if(v % 100 > 79, null, if(k = 'hot', k, string(v + 500)))"))
+    history.record("orders", skewkit.skew_profile(df, "k"), run_id=1)
+    known, jobs = history.profile("orders", "k"), []
+    for given in (None, known):
+        target = tmp_path / ("counted" if given is None else "known")
+        before = spark.range(500).selectExpr("string(id) AS k", "id AS v")
+        before.write.format("delta").save(str(target))
+        with counted() as used:
+            ours, plain = USES[use](df, given, target)
+            said = skewkit.explain(ours)
+        jobs.append(used.jobs)
+        if plain is not None:
+            assert_same_rows(ours, plain)
+        else:
+            assert "200 of 1,000 source rows have a key that matches nothing" in said
+            assert_same_rows(spark.read.format("delta").load(str(target)), before.unionAll(df))
+    assert jobs[0] >= 1, "or nothing is shown"
+    assert jobs[1] == QUERIES.get(use, 0)
+
+
+@pytest.mark.slow
+def test_a_profile_of_another_format_is_passed_over(spark, history, tmp_path):
+    history.record("orders", profile(spark, 0.2), run_id=1)
+    for run, number in (("old", 0), ("new", 99)):
+        text = json.dumps(json.loads(profile(spark, 0.8).to_json()) | {"skewkit_profile": number})
+        row = spark.range(1).select(
+            F.lit("orders").alias("name"),
+            F.array(F.lit("k")).alias("keys"),
+            F.lit(run).alias("run_id"),
+            F.current_timestamp().alias("recorded"),
+            F.lit(1000.0).alias("rows"),
+            F.lit(text).alias("profile"),
+        )
+        row.write.format("delta").mode("append").save(str(tmp_path / "it's a history"))
+    with pytest.warns(UserWarning, match="passed over") as warned:
+        assert history.profile("orders", "k") == profile(spark, 0.2)
+    texts = [str(each.message) for each in warned]
+    for run, number in (("old", 0), ("new", 99)):
+        assert any(f"run '{run}' is passed over: profile format {number} " in text for text in texts), texts
+
+
 def test_old_foreign_and_damaged_rows_are_passed_over(spark, history, tmp_path):
     history.record("orders", profile(spark), run_id=1)
     table = str(tmp_path / "it's a history")
@@ -89,13 +163,24 @@ def test_a_column_of_another_type_starts_anew(spark, history):
         assert history.profile("orders", "k") == profile(spark)
 
 
+def history_times(spark, path):
+    """Return when the versions of a table were committed, by version, in Delta's own words."""
+    commits = spark.sql(f"DESCRIBE HISTORY delta.`{path}`")
+    return dict(commits.selectExpr("version", "date_format(timestamp, 'yyyy-MM-dd HH:mm:ss.SSS')").collect())
+
+
 @pytest.mark.slow
-def test_time_travel_and_plot(spark, history):
+def test_time_travel_and_plot(spark, history, tmp_path):
     pyplot = pytest.importorskip("matplotlib.pyplot")
     for run, hot in enumerate((0.2, 0.5, 0.8)):
         history.record("orders", profile(spark, hot), run_id=run)
     assert history.profile("orders", "k", decay=0, version=1).share("hot") == pytest.approx(0.2)
     assert history.frame(version=2).count() == 2
+    times = history_times(spark, tmp_path / "it's a history")
+    for version, hot in enumerate((0.2, 0.5, 0.8), start=1):
+        assert history.profile("orders", "k", decay=0, timestamp=times[version]).share("hot") == pytest.approx(hot)
+        assert history.frame(timestamp=times[version]).count() == version
+    assert len(history.runs("orders", "k", timestamp=times[2])) == 2
     with pytest.raises(ArgumentError, match="not both"):
         history.frame(version=1, timestamp="2024-01-01")
     axes = history.plot("orders", "k")
@@ -123,6 +208,24 @@ def test_watch_records_what_a_run_has_seen(spark, history, tmp_path):
     assert second.files == plan.files
     with pytest.raises(ArgumentError):
         history.watch("x", spark.range(1), run_id=1)
+
+
+@pytest.mark.slow
+def test_watch_starts_no_job_but_its_append(spark, history, connect, monkeypatch):
+    right = spark.range(1000).selectExpr("string(id) AS k", "id AS w")
+    joined = skewkit.skew_join(frame(spark), right, "k", "left")
+    recorded = []
+    monkeypatch.setattr(history, "record", lambda *given, **run: recorded.append((given, run)))
+    if not connect:
+        spark.sparkContext.setJobGroup("watch", "what watch starts beside its append")
+    with counted() as used:
+        assert history.watch("left", joined, run_id=1)
+        assert history.watch("right", joined, run_id=1, side="right")
+    assert used.jobs == 0
+    assert [(name, run) for (name, _), run in recorded] == [("left", {"run_id": 1}), ("right", {"run_id": 1})]
+    if not connect:
+        assert spark.sparkContext.statusTracker().getJobIdsForGroup("watch") == []
+        spark.sparkContext.setJobGroup("other", "other")
 
 
 @pytest.mark.slow
