@@ -115,9 +115,19 @@ def plainly(frame: DataFrame, path: Path, **options: object) -> None:
     frame.write.format("delta").partitionBy("day").options(**options).save(str(path))
 
 
+def rebalanced(frame: DataFrame, path: Path) -> None:
+    """Write behind Spark's rebalance by the day, told the same target."""
+    advisory = "spark.sql.adaptive.advisoryPartitionSizeInBytes"
+    before = frame.sparkSession.conf.get(advisory)
+    frame.sparkSession.conf.set(advisory, TARGET)
+    plainly(frame.hint("rebalance", "day"), path)
+    frame.sparkSession.conf.set(advisory, before)
+
+
 WAYS: dict[str, Callable[[DataFrame, Path], object]] = {
     "Delta's default": plainly,
     "repartition('day')": lambda frame, path: plainly(frame.repartition("day"), path),
+    "rebalance by day": rebalanced,
     "optimizeWrite": lambda frame, path: plainly(frame, path, optimizeWrite=True),
     "repartition(16)": lambda frame, path: plainly(frame.repartition(TASKS), path),
     "skewkit": lambda frame, path: delta.write(frame, path, partition_by="day", target_file_bytes=TARGET),
