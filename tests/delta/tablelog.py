@@ -15,12 +15,10 @@ def sizes(path: Path | str) -> dict[tuple, list[int]]:
     """Return the bytes of the table's files by partition value."""
     live: dict[str, tuple[tuple, int]] = {}
     for commit in actions(path):
-        for action in commit:
-            if "add" in action:
-                add = action["add"]
-                live[add["path"]] = tuple(sorted(add["partitionValues"].items())), add["size"]
-            elif "remove" in action:
-                live.pop(action["remove"]["path"], None)
+        for remove in (action["remove"] for action in commit if "remove" in action):
+            live.pop(remove["path"], None)  # a file whose deletion vector changes is added again in the same commit
+        for add in (action["add"] for action in commit if "add" in action):
+            live[add["path"]] = tuple(sorted(add["partitionValues"].items())), add["size"]
     found = defaultdict(list)
     for value, size in live.values():
         found[value].append(size)
