@@ -27,6 +27,10 @@ def test_rows_of_sources_are_guessed_and_not_multiplied():
     assert estimated(join.children[0], 2) == (1024, 32 * 1024)
     assert guess_rows(read_tree("LogicalRDD [a#1], false, Statistics(sizeInBytes=8.0 EiB)")) is None
     assert guess_rows(read_tree("Filter (a#1 > 2)\n+- Relation [a#1] parquet")) is None
+    absurd = "Relation [a#1] parquet, Statistics(sizeInBytes=-3.0 KiB)"
+    assert guess_rows(read_tree(absurd)) is None
+    assert guess_rows(read_tree(f"Union\n:- {absurd}\n+- Range (0, 5), Statistics(sizeInBytes=40.0 B)")) is None
+    assert estimated(read_tree(absurd), 1) == (None, None)
 
 
 @pytest.mark.parametrize(

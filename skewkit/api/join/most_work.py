@@ -28,13 +28,8 @@ class MostWork:
 
     @cached_property
     def of_sides(self) -> list[Stage]:
-        """By the rows of both sides.
-
-        Pairs are left out where a side comes out of a join, so that nobody knows its rows. It would be joined for the
-        sample, which is dear, and most joins are to a dimension.
-        """
-        unknown = any(side.facts.rows is None for side in self.sides)
-        return self._stage(self._rows, unique=self._unique or unknown)
+        """By the rows of both sides."""
+        return self._stage(self._rows, unique=self._unique)
 
     @cached_property
     def of_made(self) -> list[Stage] | None:

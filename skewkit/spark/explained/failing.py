@@ -21,7 +21,7 @@ _CALLS = {
 _NUMBERS = ("tinyint", "smallint", "int", "bigint", "float", "double")
 _NUMBER = r"-?\d+(?:\.\d+)?[LDF]?"
 _CAST = re.compile(rf"cast\((?:(?P<number>{_NUMBER})|(?P<name>[\w$]+)#\d+L?) as (?P<to>\w+)\)")
-_DAY = re.compile(r"cast\((\d{4}-\d\d-\d\d(?: \d\d:\d\d:\d\d)?) as (?:date|timestamp|timestamp_ntz)\)")
+_DAY = re.compile(r"cast\((\d{4}-\d\d-\d\d(?: (?:[01]\d|2[0-3]):\d\d:\d\d)?) as (?:date|timestamp|timestamp_ntz)\)")
 _NULL = re.compile(r"cast\(null as \w+\)")
 _REMAINDER = re.compile(rf" % (?=-?\d*[1-9]){_NUMBER}(?=[\s)])")
 _FAILING = re.compile(r" [-+*/%] |-[A-Za-z_(]|\bdiv\b|\blike\b|\bcast\(|subquery|\[|\.\.\.|\{|\)#\d", re.IGNORECASE)

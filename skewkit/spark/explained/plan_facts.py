@@ -23,7 +23,7 @@ from skewkit.spark.explained.physical import (
 )
 from skewkit.spark.explained.plan_columns import calls_in
 from skewkit.spark.explained.plan_flow import Flow, Output, Trust
-from skewkit.spark.explained.plan_tree import PlanNode, PlanTree, read_plans
+from skewkit.spark.explained.plan_tree import CACHED, PlanNode, PlanTree, read_plans
 from skewkit.spark.explained.plan_walk import flow_of
 from skewkit.spark.explained.pre_partitioned import grouped_by, placed_by
 from skewkit.spark.explained.row_counts import (
@@ -34,16 +34,18 @@ from skewkit.spark.explained.row_counts import (
     row_bytes,
     rows_are_counted,
     source_bytes,
+    takes_whole_rows,
     varying_widths,
 )
 from skewkit.spark.explained.stability import Verdict
 from skewkit.spark.expressions.keys import quoted
-from skewkit.spark.session.compat import conf_reader, explained, explained_whole, is_connect, tells_case
+from skewkit.spark.session.compat import conf_reader, explained, explained_whole, is_connect, is_off, tells_case
 
 TIMES_TOO_LOW = 4.0
 """How many times too small a guess of rows by compressed bytes is taken to be, where a low guess would do harm."""
 COMPUTED = 4096.0
 """Bytes that a row may have in texts, arrays and maps that are computed: nobody knows before."""
+_REUSE = "spark.sql.exchange.reuse"
 _MOST_WIDTHS = 64
 """Columns of varying width that are looked up in the plan, the first ones."""
 _NAMED = re.compile(r"Column<'(?:(\w+)|`([^`]+)`)'>")
@@ -225,8 +227,11 @@ class PlanFacts:
     def repeatable_columns(self, names: Sequence[str], most: int, *, all_computed: bool = False) -> list[str]:
         """Return the first `most` of these columns that are stored and not computed, and the same for a row each time.
 
-        What databases and RDDs hold is trusted. `all_computed` says that whoever asks computes all columns anyway. Then
-        columns that Spark computes from what is stored count, too, after the others.
+        The frame may have other rows when it is computed again if these are whole rows of what is stored, as those of
+        a limit. Else, as where the first of several rows is taken, or a join meets other rows, there are none.
+
+        What RDDs hold is trusted. `all_computed` says that whoever asks computes all columns anyway, and knows what
+        databases hold. Then columns that Spark computes from what is stored count, too, after the others.
 
         >>> facts = PlanFacts(spark.range(9).selectExpr("id AS a", "1 / id AS b", "rand() AS c"))
         >>> facts.repeatable_columns(["c", "b", "a"], 2)
@@ -234,7 +239,9 @@ class PlanFacts:
         >>> facts.repeatable_columns(["c", "b", "a"], 2, all_computed=True)
         ['a', 'b']
         """
-        flow = self._flow(Trust(sources=True))
+        flow = self._flow(Trust(sources=all_computed, rdds=True))
+        if not flow.rows.repeatable and not takes_whole_rows(self._logical):
+            return []
         known = {name: self._named(flow, F.col(quoted(name))) for name in names}
         found = [name for name in names if _all_stored(known[name])]
         if all_computed:
@@ -246,6 +253,15 @@ class PlanFacts:
     def cost_again(self) -> str | None:
         """Why it is costly to read the frame again, or None. Whether that is safe is a question of `stability`."""
         return costly_to_read_twice(self._physical)
+
+    @property
+    def shares_shuffles(self) -> bool:
+        """Whether two readings of one shuffle of the frame are one; Spark shares none that reads a cache."""
+        return not is_off(self.frame.sparkSession, _REUSE) and not self._reads_cache
+
+    @property
+    def _reads_cache(self) -> bool:
+        return any(node.operator == CACHED for node in self._logical.walk()) or "InMemoryTableScan" in self.physical
 
     @property
     def shuffles(self) -> int:

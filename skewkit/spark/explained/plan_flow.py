@@ -16,10 +16,15 @@ _STABLE = Verdict()
 
 @dataclass(frozen=True)
 class Trust:
-    """What a walk may trust: sources that nobody sees into, and with `rerun` the input of a task that runs again."""
+    """What a walk may trust.
+
+    `sources` are those that nobody sees into, `rdds` of these the RDDs alone. `rerun` is the input of a task that runs
+    again.
+    """
 
     sources: bool = False
     rerun: bool = False
+    rdds: bool = False
 
 
 @dataclass(frozen=True)

@@ -11,10 +11,12 @@ _PHYSICAL = "== Physical Plan =="
 _LINE = re.compile(r"(?P<indent>(?:[ :]  )*(?:[+:]- )?)(?P<stage>\*\(\d+\) |\* )?(?P<text>[A-Z].*)")
 _OPERATOR = re.compile(r"(?:(?:Batch)?Scan )?(?:In-memory table|[A-Za-z]\w*)")
 _STATISTICS = re.compile(
-    r",? Statistics\(sizeInBytes=([\d.E+]+) (B|KiB|MiB|GiB|TiB|PiB|EiB)(?:, rowCount=([\d.E+]+))?[^()]*\)\s*$"
+    r",? Statistics\(sizeInBytes=(-?[\d.E+]+) (B|KiB|MiB|GiB|TiB|PiB|EiB)(?:, rowCount=([\d.E+]+))?[^()]*\)\s*$"
 )
 _UNIT = {unit: 1024**power for power, unit in enumerate(("B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"))}
 _CUT_LIST = re.compile(r"\.\.\. \d+ more fields")
+UNKNOWN = 2.0**63
+"""Bytes of what Spark knows nothing of."""
 CACHED = "InMemoryRelation"
 """What stands for a cached frame; the plan that made it is below."""
 
@@ -83,7 +85,8 @@ class _Draft:
         line = self.text if found is None else self.text[: found.start()]
         statistics = None
         if found is not None:
-            statistics = Statistics(float(found[1]) * _UNIT[found[2]], None if found[3] is None else float(found[3]))
+            size = float(found[1]) * _UNIT[found[2]]
+            statistics = Statistics(size if size >= 0 else UNKNOWN, None if found[3] is None else float(found[3]))
         name = _OPERATOR.match(line)
         operator = line if name is None else name[0]
         children = tuple(draft.node() for draft in self.below if draft.depth == self.depth + 1)

@@ -116,7 +116,7 @@ class _Walk:
         return replace(self._opaque(replace(node, children=()), _SOURCE), rows=_SOURCE)
 
     def _rdd(self, node: PlanNode, flows: Sequence[Flow]) -> Flow:
-        return self._leaf(node, _STABLE if self._trusted else _RDD, placed=False)
+        return self._leaf(node, _STABLE if self._trusted or self.trust.rdds else _RDD, placed=False)
 
     def _listed(self, node: PlanNode, flows: Sequence[Flow]) -> Flow:
         return self._leaf(node)

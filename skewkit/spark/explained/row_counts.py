@@ -16,6 +16,12 @@ _NARROW = frozenset(("Project", "Filter", "Union"))
 _NEVER_MORE = frozenset(
     ("Aggregate", "Window", "Sort", "Repartition", "RepartitionByExpression", "GlobalLimit", "LocalLimit")
 )
+_MORE = re.compile(r"Generate|Expand|Join|Product|Map|Python|Script|Sample")
+"""In a cache, whose plan is a physical one, what may make more rows than there were."""
+_TAKING = frozenset(
+    ("GlobalLimit", "LocalLimit", "Offset", "Tail", "Sample", "Sort", "Repartition", "RepartitionByExpression")
+)
+_OPAQUE = frozenset(("Relation", "RelationV2", "HiveTableRelation", "LogicalRDD", "ExternalRDD"))
 _SOURCES = frozenset(("LocalRelation", "OneRowRelation", "EmptyRelation", "Range", CACHED))
 _FILES = re.compile(r"\] ?(?:parquet|orc|csv|json|text|xml|avro|binaryFile)$", re.IGNORECASE)
 _HIVE_SERDE = re.compile(r"\[[^,\[\]]+, org\.apache\.hadoop\.hive\.(?:serde2|ql\.io)\.[\w.]+,")
@@ -101,7 +107,20 @@ def keeps_bound(logical: PlanNode) -> bool:
     >>> keeps_bound(PlanNode("Generate", "explode(a#1)", children=(PlanNode("Range", "(0, 9)"),)))
     False
     """
-    return all(node.operator in _NARROW | _SOURCES | _NEVER_MORE or is_of_files(node) for node in logical.walk())
+    return all(
+        node.operator in _NARROW | _SOURCES | _NEVER_MORE or is_of_files(node) for node in logical.walk()
+    ) and not any(_MORE.search(each.operator) for cache in logical.walk() for top in cache.inner for each in top.walk())
+
+
+def takes_whole_rows(logical: PlanNode) -> bool:
+    """Return whether each row of a plan is made of one row of a source, whichever rows are taken.
+
+    >>> takes_whole_rows(PlanNode("GlobalLimit", "9", children=(PlanNode("Range", "(0, 99)"),)))
+    True
+    >>> takes_whole_rows(PlanNode("Window", "[row_number() AS rn#1]", children=(PlanNode("Range", "(0, 99)"),)))
+    False
+    """
+    return all(node.operator in _NARROW | _SOURCES | _OPAQUE | _TAKING for node in logical.walk())
 
 
 def is_of_files(node: PlanNode) -> bool:

@@ -45,9 +45,9 @@ class Salting:
         * Maps and variants have no hash in Spark and are left out; columns whose name is there twice as well.
         * Only values that are stored: what is computed may fail or be dear, and perhaps nobody asks for it. Texts
           of CSV, JSON and XML files are parsed when they are asked for, and may be malformed where nobody does.
-        * Only values that come out the same when they are computed again. What a database or an RDD holds is taken to
-          be so, as Spark takes it where a task runs again. The rows may be others then, as those of a limit: a shuffle
-          by the key alone would have others, too.
+        * Only values that come out the same when they are computed again. What an RDD holds is taken to be so, as Spark
+          takes it where a task runs again. The rows may be others then if they are whole rows of what is stored, as
+          those of a limit: a shuffle by the key alone would have others, too.
         * A write computes all columns in any case (`all_computed`). So what is computed counts, too, but for what
           Python computes.
         """

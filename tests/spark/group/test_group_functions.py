@@ -222,19 +222,21 @@ def test_arrow_functions_in_parts(spark, sales, order):
 
 
 @pytest.mark.parametrize("what", ["function", "aggregate"])
-def test_what_may_differ_the_second_time_is_not_cut_where_exchanges_are_not_shared(spark, sales, what):
-    """Cold and hot rows would be of two readings of the limit, and rows be lost or there twice."""
-    some = sales.limit(1000)
-    with conf(spark, "spark.sql.exchange.reuse", "false"):
-        for df in (some, sales):
+@pytest.mark.parametrize("cached", [True, False])
+def test_what_may_differ_the_second_time_is_not_cut_where_exchanges_are_not_shared(spark, sales, what, cached):
+    """Cold and hot rows would be of two readings of the limit, and rows be lost or there twice. None shares a cache."""
+    whole = sales.select("*").cache() if cached else sales
+    some = whole.limit(1000)
+    with conf(spark, "spark.sql.exchange.reuse", "true" if cached else "false"):
+        for df in (some, whole):
             groups = skewkit.skew_groupby(df, "k", strategy="wrap", partitions=4)
             ours = (
                 groups.applyInPandas(totals, TOTALS, merge=add_up)
                 if what == "function"
                 else groups.agg(F.collect_list("v").alias("vs"))
             )
-            said = (
-                "native: cold and hot rows would be of two readings, as spark.sql.exchange.reuse is off, and the frame"
-            )
+            said = "native: cold and hot rows would be of two readings, and the frame"
             assert (said in skewkit.explain(ours)) == (df is some), skewkit.explain(ours)
         assert ours.count() == sales.select("k").distinct().count()
+    if cached:
+        whole.unpersist()
