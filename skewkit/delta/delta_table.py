@@ -14,6 +14,7 @@ from pyspark.sql import functions as F
 from skewkit.errors import ArgumentError, ArgumentTypeError, EnvironmentProblem, shown
 from skewkit.options import byte_size
 from skewkit.spark.expressions.keys import quoted
+from skewkit.spark.session.jobs import labelled
 
 _PART = r"(?:`(?:[^`]|``)+`|\w+)"
 _NAME = re.compile(rf"{_PART}(?:\.{_PART}){{0,2}}")
@@ -105,7 +106,8 @@ def table_detail(spark: SparkSession, table: TableName) -> TableDetail | None:
         EnvironmentProblem: the session has no Delta Lake.
     """
     try:
-        row: Any = spark.sql(f"DESCRIBE DETAIL {table.sql}").collect()[0]
+        with labelled(spark, f"skewkit delta: detail of {table.sql}"):
+            row: Any = spark.sql(f"DESCRIBE DETAIL {table.sql}").collect()[0]
     except PySparkException as error:
         said = str(error)
         if "PARSE_SYNTAX_ERROR" in said or "DATA_SOURCE_NOT_FOUND" in said or "DELTA_CONFIGURE_SPARK_SESSION" in said:
@@ -160,7 +162,8 @@ def check_free(spark: SparkSession, table: TableName) -> None:
         return
     try:
         files = spark.read.format("binaryFile").option("recursiveFileLookup", "true").load(table.path)
-        other = files.where(~F.col("path").rlike(_OWN_FILE)).select("path").limit(1).collect()
+        with labelled(spark, f"skewkit delta: other files in {table.path}"):
+            other = files.where(~F.col("path").rlike(_OWN_FILE)).select("path").limit(1).collect()
     except PySparkException:  # no such folder
         return
     if other:
@@ -177,7 +180,8 @@ def last_row_bytes(spark: SparkSession, table: TableName) -> float | None:
     Of few rows in many files most bytes are the files' footers, so the last write may say nothing.
     """
     try:
-        rows = spark.sql(f"DESCRIBE HISTORY {table.sql} LIMIT 20").select("operationMetrics").collect()
+        with labelled(spark, f"skewkit delta: last writes of {table.sql}"):
+            rows = spark.sql(f"DESCRIBE HISTORY {table.sql} LIMIT 20").select("operationMetrics").collect()
     except PySparkException:
         return None
     largest, per_row = 0, None

@@ -11,6 +11,7 @@ from pyspark.sql import functions as F
 
 from skewkit.delta.delta_table import TableName
 from skewkit.spark.expressions.selecting import with_columns
+from skewkit.spark.session.jobs import labelled
 
 _EXPRESSION = "delta.generationExpression"
 
@@ -25,7 +26,8 @@ def with_generated(df: DataFrame, table: TableName, columns: Sequence[str]) -> t
     missing = [name for name in columns if name.lower() not in there]
     if not missing:
         return df, ()
-    known = _expressions(df.sparkSession, table)
+    with labelled(df.sparkSession, f"skewkit delta: generated columns of {table.sql}"):
+        known = _expressions(df.sparkSession, table)
     added = {name: F.expr(known[name]) for name in missing if name in known}
     try:
         wide = with_columns(df, added)

@@ -34,7 +34,7 @@ from skewkit.plan.profile.key_profile import KeyProfile
 from skewkit.spark.explained.plan_facts import PlanFacts
 from skewkit.spark.explained.row_counts import row_bytes
 from skewkit.spark.session.compat import default_partitions, resolves, tells_case
-from skewkit.spark.session.jobs import Used, counted, described
+from skewkit.spark.session.jobs import Used, counted, described, labelled
 from skewkit.spark.session.remembered import remember
 
 _JOINS = {
@@ -202,7 +202,8 @@ class MergeBuilder:
             statement = merge_statement(
                 self.table.sql, view, condition, self.clauses, aliases=self.aliases, evolve=self.evolve
             )
-            return remember(spark.sql(statement), choice, used)
+            with labelled(spark, f"skewkit delta: merge into {self.table.sql}"):
+                return remember(spark.sql(statement), choice, used)
         finally:
             spark.catalog.dropTempView(view)
 

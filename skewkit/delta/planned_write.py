@@ -17,7 +17,7 @@ from skewkit.errors import ArgumentError
 from skewkit.plan.profile.key_profile import KeyProfile
 from skewkit.plan.write.file_plan import FilePlan
 from skewkit.spark.expressions.selecting import without
-from skewkit.spark.session.jobs import counted
+from skewkit.spark.session.jobs import counted, labelled
 from skewkit.spark.session.remembered import remember
 from skewkit.spark.write.write_route import routed
 
@@ -120,10 +120,11 @@ def _save(df: DataFrame, table: TableName, mode: str, partition_by: Sequence[str
     writer: DataFrameWriter = df.write.format("delta").mode(mode).options(**{"optimizeWrite": False, **options})
     if partition_by:
         writer = writer.partitionBy(*partition_by)
-    if table.path is not None:
-        writer.save(table.path)
-    else:
-        writer.saveAsTable(str(table.name))
+    with labelled(df.sparkSession, f"skewkit delta: write to {table.sql}"):
+        if table.path is not None:
+            writer.save(table.path)
+        else:
+            writer.saveAsTable(str(table.name))
 
 
 def _check_options(options: dict[str, Any]) -> None:

@@ -18,6 +18,7 @@ from skewkit.plan.profile.heavy_key import key_text
 from skewkit.plan.profile.key_profile import KeyProfile
 from skewkit.plan.write.file_plan import FilePlan
 from skewkit.spark.session.compat import is_frame
+from skewkit.spark.session.jobs import labelled
 from skewkit.spark.session.remembered import choice_of
 
 _SCHEMA = "name string, keys array<string>, run_id string, recorded timestamp, rows double, profile string"
@@ -81,10 +82,11 @@ class ProfileHistory:
         application = "skewkit profile of " + "\x1f".join((name, *keys, run))
         writer = frame.write.format("delta").mode("append").option("txnAppId", application).option("txnVersion", "1")
         try:
-            if self._table.path is not None:
-                writer.save(self._table.path)
-            else:
-                writer.saveAsTable(str(self._table.name))
+            with labelled(self._spark, f"skewkit history: record {name}"):
+                if self._table.path is not None:
+                    writer.save(self._table.path)
+                else:
+                    writer.saveAsTable(str(self._table.name))
         except Exception as error:  # of PySpark or of Py4J, as Delta's classes of errors are known to the session
             if "DELTA_CONCURRENT_TRANSACTION" not in str(error):  # else the same run was recorded at this moment
                 raise
@@ -178,7 +180,8 @@ class ProfileHistory:
         first = F.min_by(F.struct("run_id", "profile"), "recorded").alias("first"), F.min("recorded").alias("at")
         each_once = wanted.groupBy("run_id").agg(*first).select("first.run_id", "first.profile", "at")
         # Twice as many as are wanted, as some may be damaged.
-        rows = each_once.orderBy(F.col("at").desc()).limit(2 * runs).collect()
+        with labelled(self._spark, f"skewkit history: runs of {name}"):
+            rows = each_once.orderBy(F.col("at").desc()).limit(2 * runs).collect()
         read = ((run_id, _read(text, keys, run_id)) for run_id, text, _ in reversed(rows))
         return [RecordedProfile(run_id, profile) for run_id, profile in read if profile is not None][-runs:]
 
@@ -234,7 +237,8 @@ class ProfileHistory:
             return True
         if table_detail(self._spark, self._table) is None:
             return False
-        columns = self._table.read(self._spark).columns
+        with labelled(self._spark, f"skewkit history: look at {self._table.sql}"):
+            columns = self._table.read(self._spark).columns
         if tuple(columns) != _COLUMNS:
             raise ArgumentError(
                 f"{self._table.sql} has the columns {columns}; a history of profiles of this version has "
@@ -248,7 +252,8 @@ class ProfileHistory:
             return
         check_free(self._spark, self._table)
         try:
-            self._spark.sql(f"CREATE TABLE IF NOT EXISTS {self._table.sql} ({_SCHEMA}) USING delta")
+            with labelled(self._spark, f"skewkit history: make {self._table.sql}"):
+                self._spark.sql(f"CREATE TABLE IF NOT EXISTS {self._table.sql} ({_SCHEMA}) USING delta")
         except Exception:
             if not self._is_there():  # else another run was first
                 raise

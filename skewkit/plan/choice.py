@@ -17,7 +17,8 @@ class Choice:
 
     `operator` is the title of the call and `kind` the operator's name. A join rests on two profiles, of its left side
     and, in `other`, of its right side. `lines` are what a strategy says of its plan. Without them the plan is shown.
-    `result` is what is known of the keys of the frame that the operator returns.
+    `result` is what is known of the keys of the frame that the operator returns. `opening` is a sentence that says it
+    all, where seconds were compared.
     """
 
     operator: str
@@ -30,6 +31,7 @@ class Choice:
     kind: str = ""
     lines: tuple[str, ...] = ()
     result: KeyProfile | None = None
+    opening: str = ""
 
 
 @dataclass(frozen=True)
@@ -46,6 +48,12 @@ class Weighed:
         """Whether the other plan pays."""
         return self.terms.pays(self.terms.seconds(self.native), self.terms.seconds(self.treated), self.deciding)
 
+    def opening(self, plan: KeyPlan, strategy: str, *, taken: bool) -> str:
+        """Return the sentence that `explain` begins with."""
+        terms = self.terms
+        seconds = terms.seconds(self.native), terms.longest(self.native), terms.seconds(self.treated)
+        return opening_of(plan, terms, seconds, strategy, taken=taken)
+
     def __str__(self) -> str:
         native, longest = self.terms.seconds(self.native), self.terms.longest(self.native)
         return (
@@ -54,8 +62,29 @@ class Weighed:
         )
 
 
-def small_reason(terms: Terms, stages: Sequence[Stage], *, pairs: bool = False) -> str:
-    """Return why plain Spark is right before any key was read.
+def opening_of(
+    plan: KeyPlan, terms: Terms, seconds: tuple[float, float, float], strategy: str, *, taken: bool, of: str = "rows"
+) -> str:
+    """Return cause, what plain Spark is expected to do, what was chosen and its seconds, in one sentence.
+
+    `seconds` are those of plain Spark, of its longest task, and of `strategy`. Small partitions that adaptive execution
+    coalesces change none of them: a task more or less, on as many slots.
+    """
+    native, longest, other = seconds
+    hottest, total = max(plan.heavy, key=lambda heavy: heavy.weight, default=None), sum(plan.loads)
+    cause = "No key is hot"
+    if hottest is not None and total:
+        key = "A key" if None in hottest.key and len(hottest.key) > 1 else f"Key {key_text(hottest.key)}"
+        cause = f"{key} has {hottest.weight / total:.0%} of the {of}"
+    taking = f"{other:,.1f} s, so it is taken" if taken else f"{other:,.1f} s, so plain Spark's plan stays"
+    return (
+        f"{cause}: plain Spark is expected to take {native:,.1f} s on {terms.slots}, its longest task {longest:,.1f} "
+        f"s, and {strategy} {taking}."
+    )
+
+
+def small_reason(terms: Terms, stages: Sequence[Stage], partitions: int, *, pairs: bool = False) -> str:
+    """Return why plain Spark is right before any key was read, and whether more slots would change that.
 
     `pairs` says that keys on both sides make rows of their own, and that at most 1 % of both are expected to be of one.
     """
@@ -64,6 +93,7 @@ def small_reason(terms: Terms, stages: Sequence[Stage], *, pairs: bool = False) 
     return (
         f"some {total:,.1f} s of work on {terms.slots} at the most, by the rows of its sources{but}: no plan would "
         f"save enough to ask which keys are hot, with a margin of {terms.margin:g} s (spark.skewkit.margin)"
+        f"{terms.remedy([Stage(total, total)], partitions)}"
     )
 
 

@@ -1,8 +1,8 @@
 """What a row costs in each step of a plan, and what a decision weighs: seconds on the slots at hand.
 
-The table is CPU seconds on one slot, as `python -m benchmarks costs` measures them. It is a model of a few terms that a
-reader can hold in the head, and no fit: a cell that is wrong by less than a factor of two is left alone. Storage and
-network slower than a local disk are a factor (`spark.skewkit.storage`).
+The table is CPU seconds on one slot. `python -m benchmarks costs` times plans that take most of these steps. It is a
+model of a few terms that a reader can hold in the head, and no fit: a cell that is wrong by less than a factor of two
+is left alone. For storage slower than a local disk a key sample and spilling have a factor (`spark.skewkit.storage`).
 """
 
 from __future__ import annotations
@@ -79,6 +79,9 @@ PYTHON = 0.15
 """Seconds until a Python worker has started."""
 
 
+UNKNOWN_SLOTS = "the partitions, as nobody knows"
+
+
 @dataclass(frozen=True)
 class Slots:
     """How many tasks run at a time, and where that is known from."""
@@ -87,7 +90,8 @@ class Slots:
     source: str
 
     def __str__(self) -> str:
-        return f"{self.number} slots" if self.number != 1 else "1 slot"
+        guessed = " (as many as partitions, as nobody knows)" if self.source == UNKNOWN_SLOTS else ""
+        return (f"{self.number} slots" if self.number != 1 else "1 slot") + guessed
 
 
 @dataclass(frozen=True)

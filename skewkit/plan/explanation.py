@@ -13,7 +13,7 @@ _SHOWN = 8
 
 def choice_text(choice: Choice) -> str:
     """Return what was chosen, why, which keys are hot, where they go and what plain Spark would have done."""
-    lines = [choice.operator, f"  strategy   {choice.strategy}: {choice.reason}"]
+    lines = [*filter(None, [choice.opening]), choice.operator, f"  strategy   {choice.strategy}: {choice.reason}"]
     if choice.lines:
         lines += choice.lines
     elif choice.plan is not None and choice.strategy != "native":

@@ -130,7 +130,9 @@ def _why(said: str) -> str:
     if "UnsupportedClassVersionError" in said or "Unsupported major.minor" in said:
         return "This Java is too old for Spark; install Java 17 or later and set JAVA_HOME to its folder."
     if "JAVA_HOME is not set" in said or "java: not found" in said or "No such file or directory" in said:
-        return "Spark needs Java, and found none; install Java 17 or later and set JAVA_HOME to its folder."
+        home = os.environ.get("JAVA_HOME")
+        none = f"JAVA_HOME is {home!r}, where there is none" if home else "found none"
+        return f"Spark needs Java, and {none}; install Java 17 or later and set JAVA_HOME to its folder."
     if "BindException" in said and "SparkConnect" in said:
         return "The port of Spark Connect (15002) is taken, by another local Connect session; end that one first."
     if "JAVA_GATEWAY_EXITED" in said or "Java gateway process exited" in said:

@@ -1,6 +1,7 @@
 """What `auto` decides over a grid of sizes, shares, slots and operators, by its own estimate: nothing here is timed."""
 
-from collections.abc import Iterator
+import re
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 
 import pytest
@@ -13,6 +14,7 @@ from skewkit.spark.session import slots as slots_of_sessions
 from tests.helpers import conf
 
 PARTITIONS = 32
+DYNAMIC = {"dynamicAllocation.enabled": "true"}
 SMALL, MIDDLE, LARGE = 10_000, 1_000_000, 20_000_000
 
 
@@ -78,6 +80,73 @@ def test_joins(spark, rows, share, slots, columns, treated, queries, how):
     assert found.operator == "join"
     assert (found.strategy != "native") == treated, found.text
     assert found.jobs <= queries, found.text
+
+
+def window(frame: DataFrame) -> DataFrame:
+    return skewkit.skew_window(frame, "k", "v").select(total=F.sum("v"))
+
+
+def sets(frame: DataFrame) -> DataFrame:
+    return skewkit.skew_groupby(frame, "k").agg(F.collect_set("v"))
+
+
+def function(frame: DataFrame) -> DataFrame:
+    return skewkit.skew_groupby(frame, "k").applyInPandas(lambda rows: rows, frame.schema)
+
+
+def merged(frame: DataFrame) -> DataFrame:
+    groups = skewkit.skew_groupby(frame, "k")
+    return groups.applyInPandas(lambda rows: rows, frame.schema, merge=lambda rows: rows)
+
+
+def to_few(how: str) -> Callable[[DataFrame], DataFrame]:
+    return lambda frame: skewkit.skew_join(frame, others(frame.sparkSession, LARGE // 10), "k", how)
+
+
+OPERATORS = {
+    # operator -> (rows, share, slots, columns): strategy, queries
+    window: {
+        (SMALL, 0.9, 64, 2): ("native", 0),
+        (MIDDLE, 0.5, 2, 60): ("native", 1),
+        (LARGE, 0.0, 64, 2): ("native", 1),
+        (LARGE, 0.5, 2, 2): ("native", 1),
+        (LARGE, 0.5, 64, 2): ("split", 1),
+    },
+    sets: {
+        (SMALL, 0.9, 64, 2): ("native", 0),
+        (MIDDLE, 0.5, 2, 60): ("native", 0),
+        (LARGE, 0.0, 64, 2): ("native", 1),
+        (LARGE, 0.5, 2, 2): ("native", 1),
+        (LARGE, 0.5, 64, 2): ("wrap", 1),
+    },
+    function: {
+        (SMALL, 0.9, 64, 2): ("native", 0),
+        (LARGE, 0.0, 64, 2): ("native", 1),
+        (LARGE, 0.5, 64, 2): ("native", 1),
+    },
+    merged: {
+        (SMALL, 0.9, 64, 2): ("native", 0),
+        (LARGE, 0.0, 64, 2): ("native", 1),
+        (LARGE, 0.5, 64, 2): ("wrap", 1),
+    },
+    to_few("right"): {(SMALL, 0.9, 64, 2): ("native", 0), (LARGE, 0.5, 64, 2): ("salt", 1)},
+    to_few("semi"): {(SMALL, 0.9, 64, 2): ("native", 0), (LARGE, 0.5, 64, 2): ("broadcast_head", 1)},
+    to_few("anti"): {(SMALL, 0.9, 64, 2): ("native", 0), (LARGE, 0.5, 64, 2): ("broadcast_head", 1)},
+}
+CELLS = [(call, cell, expected) for call, cells in OPERATORS.items() for cell, expected in cells.items()]
+
+
+@pytest.mark.parametrize(("call", "cell", "expected"), CELLS)
+def test_operators(spark, call, cell, expected):
+    rows, share, slots, columns = cell
+    with conf(spark, "spark.skewkit.slots", str(slots)), conf(spark, "spark.skewkit.broadcastSide", "1"):
+        found = decided(call(facts(spark, rows, share, columns)))
+    assert (found.strategy, found.jobs) == expected, found.text
+    if expected[0] != "native":
+        first = found.text.splitlines()[0]
+        plain = r"plain Spark is expected to take [\d.,]+ s on 64 slots, its longest task [\d.,]+ s"
+        taken = rf"Key 7 has \d+% of the (rows|work): {plain}, and .+ [\d.,]+ s, so it is taken\."
+        assert re.fullmatch(taken, first), first
 
 
 @pytest.mark.parametrize("slots", [2, 64])
@@ -151,14 +220,34 @@ def test_named_keys_that_are_on_both_sides_are_looked_for(spark):
     assert (semi.strategy, semi.jobs) == ("native", 0), semi.text
 
 
-def test_behind_a_plain_join_the_sources_say_whether_it_is_worth_to_ask(spark):
-    """Nobody knows the rows of a join of plain Spark, and most joins are to a dimension."""
-    for rows, slots, queries in ((SMALL, 64, 0), (5 * MIDDLE, 2, 0), (5 * MIDDLE, 64, 1)):
-        joined = facts(spark, rows, 0.9).join(others(spark, 100).withColumnRenamed("w", "name"), "k", "left")
-        with conf(spark, "spark.skewkit.slots", str(slots)):
-            found = decided(skewkit.skew_join(joined, others(spark, rows // 2), "k"))
-        assert found.jobs == queries, found.text
-        assert (found.strategy == "native") == (slots == 2 or rows == SMALL), found.text
+def test_a_side_that_comes_out_of_a_plain_join_is_not_computed_for_a_sample(spark):
+    joined = facts(spark, 5 * MIDDLE, 0.9).join(others(spark, 100).withColumnRenamed("w", "name"), "k", "left")
+    with conf(spark, "spark.skewkit.slots", "64"):
+        found = decided(skewkit.skew_join(joined, others(spark, MIDDLE), "k"))
+        named = decided(skewkit.skew_join(joined, others(spark, MIDDLE), "k", heavy=[7]))
+    assert (found.strategy, found.jobs) == ("native", 0), found.text
+    assert "nobody knows how many rows the left side has" in found.reason
+    assert "name hot keys (heavy=)" in found.reason
+    assert (named.strategy, named.jobs) == ("salt", 0), named.text
+
+
+def test_a_group_by_takes_what_the_join_before_knew_of_its_keys(spark):
+    with conf(spark, "spark.skewkit.slots", "64"):
+        joined = skewkit.skew_join(facts(spark, LARGE, 0.0), others(spark, LARGE // 10), "k", "left")
+        assert decided(joined).jobs == 1
+        found = decided(skewkit.skew_groupby(joined, "k").agg(F.collect_set("v")))
+        assert (found.strategy, found.jobs) == ("native", 0), found.text
+        assert "hashing is balanced" in found.reason
+        other = decided(skewkit.skew_groupby(joined, "v").agg(F.collect_set("k")))
+    assert "hashing is balanced" not in other.reason or other.jobs == 1
+
+
+@pytest.mark.parametrize("columns", [2, 60])
+def test_an_aggregate_is_priced_by_what_it_reads(spark, columns):
+    """However many other columns the frame has: they are not shuffled."""
+    found = decided(skewkit.skew_groupby(facts(spark, MIDDLE, 0.5, columns), "k").agg(F.collect_set("v")))
+    assert (found.strategy, found.jobs) == ("native", 0)
+    assert "some 1.9 s of work on 2 slots" in found.reason
 
 
 @pytest.mark.parametrize(
@@ -166,11 +255,14 @@ def test_behind_a_plain_join_the_sources_say_whether_it_is_worth_to_ask(spark):
     [
         ({"master": "local[6]"}, 6, "spark.master"),
         ({"master": "local[6]", "task.cpus": "2"}, 3, "spark.master"),
-        ({"executor.instances": "5", "executor.cores": "4"}, 20, "executors and their cores"),
-        ({"executor.instances": "5", "executor.cores": "4", "task.cpus": "4"}, 5, "executors and their cores"),
-        ({"executor.instances": "5", "executor.cores": "2", "dynamicAllocation.maxExecutors": "9"}, 10, "executors"),
-        ({"dynamicAllocation.enabled": "true", "dynamicAllocation.maxExecutors": "9"}, 9, "dynamic allocation"),
-        ({"default.parallelism": "2000"}, 32, "the partitions, as nobody knows"),
+        ({"master": "local[*]", "executor.instances": "50", "executor.cores": "4"}, 2, "default parallelism"),
+        ({"master": "yarn", "executor.instances": "5", "executor.cores": "4"}, 20, "executors and their cores"),
+        ({"master": "k8s://x", "executor.instances": "5", "executor.cores": "4", "task.cpus": "4"}, 5, "executors"),
+        ({"master": "spark://x", "executor.instances": "5", "executor.cores": "4"}, 2, "default parallelism"),
+        ({"master": "yarn", "executor.instances": "5", "executor.cores": "4", **DYNAMIC}, 2, "default parallelism"),
+        ({"master": "yarn", "dynamicAllocation.maxExecutors": "9", **DYNAMIC}, 9, "dynamic allocation"),
+        ({"master": "yarn", "executor.cores": "4", "dynamicAllocation.maxExecutors": "9", **DYNAMIC}, 36, "dynamic"),
+        ({"default.parallelism": "2"}, 2, "default parallelism"),
         ({"master": "yarn", "executor.instances": "5"}, 2, "default parallelism"),
         ({"master": "yarn", "task.cpus": "2"}, 1, "default parallelism"),
         ({"skewkit.slots": "7", "master": "local[2]"}, 7, "spark.skewkit.slots"),

@@ -1,5 +1,7 @@
 """Bad input: a leaf of SkewkitError that says what to do, before a job is started."""
 
+import functools
+
 import pandas as pd
 import pytest
 from pyspark.sql import functions as F
@@ -16,6 +18,7 @@ from skewkit.errors import (
     SkewkitError,
     UnsupportedError,
 )
+from skewkit.spark.session.jobs import counted
 from tests.helpers import conf
 
 
@@ -419,6 +422,29 @@ WITH_DATA = {
 
 TAKEN = {"join right": DataFrame, "group frame": DataFrame, "explain": DataFrame, "join heavy": list}
 """What is no mistake there: a frame, and a list of rows as one of keys."""
+
+
+WITH_DATA |= {
+    "window unnamed": lambda df, data: skewkit.skew_window(df, "k", "v").select(data),
+    "function with data": lambda df, data: skewkit.skew_groupby(df, "k").applyInPandas(
+        functools.partial(lambda a, b, c, d: a, data), "k string"
+    ),
+}
+
+
+def test_a_frame_of_pandas_on_spark_is_told_in_one_sentence(spark, df):
+    told = spark.createDataFrame([("a secret", 1)], "k string, v long").pandas_api()
+    for call in (
+        lambda: skewkit.skew_groupby(told, "k"),
+        lambda: skewkit.skew_window(told, "k", "v"),
+        lambda: skewkit.skew_join(df, told, "k"),
+        lambda: skewkit.skew_profile(told, "k"),
+    ):
+        with counted() as used, pytest.raises(skewkit.SkewkitError, match=r"use it\.to_spark\(\)") as caught:
+            call()
+        assert used.jobs == 0
+        assert "secret" not in str(caught.value)
+        assert len(str(caught.value)) < 200
 
 
 @pytest.mark.parametrize("case", WITH_DATA)

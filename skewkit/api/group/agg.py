@@ -12,7 +12,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import DataType
 
-from skewkit.api.arguments import analysed, first_line
+from skewkit.api.arguments import analysed, check_frame, first_line
 from skewkit.api.group.grouping import Grouping, noted
 from skewkit.errors import ArgumentError, ArgumentTypeError, shown
 from skewkit.plan.group.value_cuts import value_cuts
@@ -40,6 +40,7 @@ _DICT_NAMES = {"average": "avg", "mean": "avg", "size": "count", "std": "stddev"
 @counted()
 def grouped_aggregates(group: Grouping, exprs: Sequence[Any], merges: Merges | None = None) -> DataFrame:
     """Return one row per key with the aggregates. `merges` says how partial results of Python aggregates merge."""
+    check_frame(group.df, "skew_groupby")
     check_aggregates(exprs)
     check_merges(merges)
     native = analysed(lambda: group.df.groupBy(*group.keys.columns).agg(*exprs), SPLITS)

@@ -43,7 +43,7 @@ def check_arguments(what: str, func: object, *, frames: int = 1) -> None:
     count = len(inspect.getfullargspec(func).args)
     if count not in (frames, frames + 1):
         given = "frame" if frames == 1 else "left, right"
-        name = getattr(func, "__name__", repr(func))
+        name = getattr(func, "__name__", type(func).__name__)
         raise ArgumentTypeError(f"{what} {name} takes {count} arguments; expected ({given}) or (key, {given})")
 
 

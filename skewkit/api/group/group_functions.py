@@ -9,7 +9,7 @@ from typing import Any
 from pyspark.sql import Column, DataFrame
 from pyspark.sql.types import StructType
 
-from skewkit.api.arguments import analysed
+from skewkit.api.arguments import analysed, check_frame
 from skewkit.api.group.function_checks import check_arguments, declared, is_plain, with_schema
 from skewkit.api.group.grouping import Grouping, noted
 from skewkit.errors import ArgumentError, ArgumentTypeError, shown
@@ -74,6 +74,7 @@ class Functions:
 @counted()
 def apply_function(group: Grouping, given: Functions) -> DataFrame:
     """Run a group function, in parts for hot keys if there is a merge. Nothing of the user's runs before an action."""
+    check_frame(group.df, "skew_groupby")
     by = _checked(group, given)
     group = replace(group, work=function_work(given.seconds_per_row))
     plain = with_schema(given.schema, lambda: _plain(group, given))
@@ -94,7 +95,7 @@ def apply_function(group: Grouping, given: Functions) -> DataFrame:
     most = group.settings.group_rows if given.merge is not None else float("inf")
     unread = group.unread(most)
     if unread is not None:
-        return remember(native, group.native(unread))
+        return remember(native, noted(group.native(unread), _cost_note(given)))
     why_whole = _why_whole(group, by) if given.merge is not None else None
     if why_whole is not None:
         return remember(native, group.native(why_whole))
@@ -117,10 +118,16 @@ def _plain(group: Grouping, given: Functions) -> DataFrame:
 
 
 def _positions(schema: StructType, keys: Sequence[str]) -> tuple[int, ...]:
-    """Return where a schema has the key's columns. Values of several values are not compared."""
+    """Return where a schema has the key's columns."""
     names = {name.lower() for name in keys}
-    single = [not hasattr(f.dataType, "fields") and f.dataType.typeName() not in ("array", "map") for f in schema]
-    return tuple(i for i, name in enumerate(schema.names) if name.lower() in names and single[i])
+    return tuple(i for i, name in enumerate(schema.names) if name.lower() in names)
+
+
+def _cost_note(given: Functions) -> str:
+    """Return what to say of a function that nobody has looked into."""
+    cost = "the function is taken to cost little for a row; seconds_per_row= says what it costs"
+    parts = ", and with merge= a hot group is computed in parts" if given.merge is None else ""
+    return f"{cost if given.seconds_per_row is None else 'its rows cost what seconds_per_row= says'}{parts}"
 
 
 def _with_cure(choice: Choice, found: Answer) -> Choice:

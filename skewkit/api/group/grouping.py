@@ -28,11 +28,10 @@ from skewkit.spark.explained.row_counts import row_bytes
 from skewkit.spark.expressions.keys import Keys, has_fixed_hash
 from skewkit.spark.routing.salting import Salting
 from skewkit.spark.sampling.ask import Answer, Question, ask
-from skewkit.spark.session.compat import is_off
+from skewkit.spark.session.remembered import known_profile
 from skewkit.spark.session.slots import terms_of
 from skewkit.spark.window.ordering import OrderBy
 
-_REUSE = "spark.sql.exchange.reuse"
 _FEW_DISTINCT = 0.05
 """Distinct values per row of a task below which Spark's own partial sets are small: one row in twenty is new."""
 AQE_NOTE = "adaptive execution never splits a group-by, so it would not help"
@@ -61,10 +60,10 @@ class Grouping:
 
     def drawn_twice(self, columns: Sequence[Column], *, whole: bool = False) -> str | None:
         """Return why nothing may be cut, as cold and hot rows would be computed twice, with other values, or None."""
-        again = self.facts.stability() if is_off(self.df.sparkSession, _REUSE) else None
-        if again is not None and not again.deterministic:
-            why = f"as {_REUSE} is off, and the frame {again.reason}"
-            return f"cold and hot rows would be of two readings, {why}; cache() it"
+        if not self.facts.shares_shuffles:
+            again = self.facts.stability(None if whole else [*self.keys.columns, *columns])
+            if not again.repeatable:
+                return f"cold and hot rows would be of two readings, and the frame {again.reason}; cache() it"
         drawn = self.facts.drawn_per_place([*self.keys.columns, *columns], whole=whole)
         return None if drawn is None else f"cold and hot rows would have other values: the frame {drawn}; cache() it"
 
@@ -100,12 +99,24 @@ class Grouping:
         """
         if self.strategy != "auto" or self.profile is not None or self.terms.margin < 0:
             return None
+        carried = self._carried(most_rows)
+        if carried is not None:
+            return carried
         if self.facts.source_rows is None:
             return (
                 "nobody knows how many rows the frame has, so nothing can be weighed; name hot keys (heavy=) or give a "
                 "profile to have them treated"
             )
         return self._small(self.deciding, most_rows)
+
+    def _carried(self, most_rows: float) -> str | None:
+        """Return why plain Spark is right by what the operator that made the frame knew of the keys, or None."""
+        known = known_profile(self.df, self.keys)
+        if known is None:
+            return None
+        plan = key_plan(group_load(known), self.partitions, "wrap")
+        largest = max((heavy.weight for heavy in plan.heavy), default=0.0)
+        return None if largest > most_rows else cold_reason(plan, self._weighed(plan, known))
 
     def small(self) -> str | None:
         """Return why plain Spark is right where skewkit made the frame, so that its long plan is not read, or None."""
@@ -116,7 +127,7 @@ class Grouping:
         rows = self.facts.most_source_rows
         stages = native_group_stages(self.work, rows, self.width, 1.0)
         worth = rows > most_rows or self.terms.worth_asking(stages, asking)
-        return None if worth else small_reason(self.terms, stages)
+        return None if worth else small_reason(self.terms, stages, self.partitions)
 
     def asked(self, *, values: tuple[Column, ...] = (), order: OrderBy | None = None) -> Answer:
         """Return what is known of the keys: the given profile, or the answer of one query."""
@@ -134,12 +145,16 @@ class Grouping:
         most_rows: float = float("inf"),
         most_distinct: float = float("inf"),
     ) -> Choice:
-        """Plan, and say whether the plan pays. `divisible` says whether a group may be cut.
+        """Plan, and say whether the plan pays, and how much was read for that. `divisible`: a group may be cut.
 
         `most_distinct` is how many distinct values per row the aggregates may have, so that parts are smaller.
 
         A heavy group of more than `most_rows` is cut however balanced the load is, as a worker would hold it whole.
         """
+        choice = self._decided(found, divisible, most_rows, most_distinct)
+        return replace(choice, notes=(*choice.notes, *found.notes))
+
+    def _decided(self, found: Answer, divisible: bool, most_rows: float, most_distinct: float) -> Choice:
         known = found.profile
         scheme = self._scheme(divisible, known.named)
         load = group_load(known, divisible=divisible)
@@ -169,9 +184,10 @@ class Grouping:
         if cold is not None and known.weight is None and largest > most_rows:
             reason = f"a group of {largest:,.0f} rows would be held in one Python worker; parts have {most_rows:,}"
             return self.choice(scheme, reason, known, plan)
+        said = weighed.opening(plan, scheme, taken=cold is None)
         if cold is not None:
-            return self.choice("native", cold, known, plan)
-        return self.choice(scheme, hot_reason(plan, weighed), known, plan)
+            return replace(self.choice("native", cold, known, plan), opening=said)
+        return replace(self.choice(scheme, hot_reason(plan, weighed), known, plan), opening=said)
 
     def _weighed(self, plan: KeyPlan, known: KeyProfile) -> Weighed:
         rows = known.rows if known.weight is None else self.facts.most_source_rows

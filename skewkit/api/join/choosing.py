@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from pyspark.sql import DataFrame
 
 from skewkit.api.join.join_decision import JoinDecision
 from skewkit.api.join.strategies import STRATEGIES, JoinStrategy
 from skewkit.errors import UnsupportedError
-from skewkit.plan.choice import Choice, hot_reason, native_reason, small_reason, unbalanced_reason
+from skewkit.plan.choice import Choice, hot_reason, native_reason, opening_of, small_reason, unbalanced_reason
 from skewkit.plan.costs import QUERY
 from skewkit.plan.explanation import placeholder_lines
 from skewkit.plan.join.prices import makes_many_pairs
@@ -33,15 +33,23 @@ def answer(decision: JoinDecision) -> Chosen:
     if closed is not None:
         return request.native, replace(request.left_to_spark(closed), notes=decision.lost)
     if request.auto:
-        strategy, reason = _cheapest(decision)
-    else:
-        strategy, reason = STRATEGIES[request.strategy](decision), "asked for"
-        impossible = strategy.impossible()
-        if impossible is not None:
-            other = "'salt'" if request.strategy != "salt" else "'auto'"
-            raise UnsupportedError(f"strategy {request.strategy!r} is not possible here: {impossible}; use {other}")
-        reason = f"asked for; {hot_reason(decision.plan.keys, named=decision.evidence.main.named)}"
-    return strategy.build(), _choice(strategy, reason)
+        return _answered(_cheapest(decision))
+    strategy = STRATEGIES[request.strategy](decision)
+    impossible = strategy.impossible()
+    if impossible is not None:
+        other = "'salt'" if request.strategy != "salt" else "'auto'"
+        raise UnsupportedError(f"strategy {request.strategy!r} is not possible here: {impossible}; use {other}")
+    reason = f"asked for; {hot_reason(decision.plan.keys, named=decision.evidence.main.named)}"
+    return _answered(_Taken(strategy, reason))
+
+
+@dataclass(frozen=True)
+class _Taken:
+    """The strategy that is taken and why, and the sentence that `explain` begins with where seconds were compared."""
+
+    strategy: JoinStrategy
+    reason: str
+    opening: str = ""
 
 
 def _without_keys(decision: JoinDecision) -> str | None:
@@ -50,7 +58,7 @@ def _without_keys(decision: JoinDecision) -> str | None:
     if not request.informed and terms.margin >= 0:
         made = decision.most_work.of_made
         if made is not None and not terms.worth_asking(made, QUERY):
-            return small_reason(terms, made, pairs=decision.most_work.pairs)
+            return small_reason(terms, made, request.partitions, pairs=decision.most_work.pairs)
     join = top_join(decision.physical, request.kind)
     together = decision.most_work.of_sources
     if join is not None and join.startswith("Broadcast"):
@@ -60,8 +68,8 @@ def _without_keys(decision: JoinDecision) -> str | None:
     if request.informed or terms.margin < 0:
         return None
     if together is not None and not terms.worth_asking(together, QUERY):
-        return small_reason(terms, together, pairs=decision.most_work.pairs)
-    unknown = next((side for side in decision.sides if side.facts.source_rows is None and side.given is None), None)
+        return small_reason(terms, together, request.partitions, pairs=decision.most_work.pairs)
+    unknown = next((side for side in decision.sides if side.facts.rows is None and side.given is None), None)
     if unknown is not None:
         return (
             f"nobody knows how many rows the {unknown.side} side has, so nothing can be weighed; name hot keys "
@@ -69,55 +77,59 @@ def _without_keys(decision: JoinDecision) -> str | None:
         )
     most = decision.most_work.of_sides
     if not terms.worth_asking(most, decision.asking):
-        return small_reason(terms, most, pairs=decision.most_work.pairs)
+        return small_reason(terms, most, request.partitions, pairs=decision.most_work.pairs)
     return None
 
 
-def _cheapest(decision: JoinDecision) -> tuple[JoinStrategy, str]:
+def _cheapest(decision: JoinDecision) -> _Taken:
     """Return the strategy that `auto` takes, and why."""
     if decision.evidence.main.named:
         return _cheapest_of_named(decision)
     native, keys = STRATEGIES["native"](decision), decision.plan.keys
     if not keys.heavy and not keys.spread:
-        return native, f"no key holds {1 / (5 * keys.partitions):.2%} of the work or more: hashing is balanced"
+        return _Taken(native, f"no key holds {1 / (5 * keys.partitions):.2%} of the work or more: hashing is balanced")
     if not keys.is_more_balanced:
-        return native, unbalanced_reason(keys)
+        return _Taken(native, unbalanced_reason(keys))
     bound = decision.pre_partitioned_reason()
     if bound is not None and not makes_many_pairs(decision.plan):
-        return native, f"{bound}; {native_reason(keys)}"
+        return _Taken(native, f"{bound}; {native_reason(keys)}")
     best, treated, missing = _priced(decision)
     prices = {"native": native.price(), **treated}
     terms = decision.terms
+    pays = terms.pays(prices["native"], prices[best.name], decision.deciding)
+    seconds = prices["native"], terms.longest(decision.native_stages), prices[best.name]
+    opening = opening_of(keys, terms, seconds, best.name, taken=pays, of="work")
     longest = f"its longest task {terms.longest(decision.native_stages):,.1f} s"
     reason = f"{hot_reason(keys)}; expected on {terms.slots}: {_seconds(prices)} (of plain Spark {longest})"
-    if terms.pays(prices["native"], prices[best.name], decision.deciding):
+    if pays:
         without = [f"no {name}, because {why}" for name, why in missing.items()]
-        return best, "; ".join([reason, *without])
+        return _Taken(best, "; ".join([reason, *without]), opening)
     remedy = terms.remedy(decision.native_stages, decision.partitions)
-    return native, f"{reason}: no plan saves {terms.margin:g} s{remedy}"
+    return _Taken(native, f"{reason}: no plan saves {terms.margin:g} s{remedy}", opening)
 
 
-def _cheapest_of_named(decision: JoinDecision) -> tuple[JoinStrategy, str]:
+def _cheapest_of_named(decision: JoinDecision) -> _Taken:
     """Return the strategy that `auto` takes for keys that the user names as hot, and why."""
     native, main, keys = STRATEGIES["native"](decision), decision.evidence.main, decision.plan.keys
     if not main.heavy and not main.null_heavy:
-        return native, "no key was named as hot"
+        return _Taken(native, "no key was named as hot")
     if not keys.heavy and not (keys.spread and decision.may_have_null_keys):
-        return native, "of the keys that were named, the join has no row to spread"
+        return _Taken(native, "of the keys that were named, the join has no row to spread")
     most = decision.most_work.of_named
     if most is not None and not decision.terms.worth_asking(most, 0.0):
-        return native, small_reason(decision.terms, most)
+        return _Taken(native, small_reason(decision.terms, most, decision.request.partitions))
     if decision.most_work.small_but_for_pairs:
-        best, reason = _cheapest(decision.unnamed)
-        return best, f"small but for what named keys may pair, so a query says which keys are hot: {reason}"
+        found = _cheapest(decision.unnamed)
+        said = f"small but for what named keys may pair, so a query says which keys are hot: {found.reason}"
+        return replace(found, reason=said)
     named = hot_reason(keys, named=True)
     bound = decision.pre_partitioned_reason()
     if bound is not None:
-        return native, f"{bound}; {named}"
+        return _Taken(native, f"{bound}; {named}")
     if decision.weighed is None:
-        return STRATEGIES["salt"](decision), named
+        return _Taken(STRATEGIES["salt"](decision), named)
     best, prices, _ = _priced(decision.weighed)
-    return best, f"{named}; expected on {decision.terms.slots}: {_seconds(prices)}"
+    return _Taken(best, f"{named}; expected on {decision.terms.slots}: {_seconds(prices)}")
 
 
 def _priced(decision: JoinDecision) -> tuple[JoinStrategy, dict[str, float], dict[str, str]]:
@@ -133,18 +145,18 @@ def _seconds(prices: Mapping[str, float]) -> str:
     return ", ".join(f"{name} {price:,.1f} s" for name, price in prices.items())
 
 
-def _choice(strategy: JoinStrategy, reason: str) -> Choice:
-    decision = strategy.decision
+def _answered(taken: _Taken) -> Chosen:
+    strategy, decision = taken.strategy, taken.strategy.decision
     native, shown = strategy.name == "native", decision.shown
     lines = strategy.explain()
     if not native and decision.rules.residual:
         lines += ("  residual   the rest of the condition is compared with each pair of rows, as plain Spark does",)
     if not native:
         lines += placeholder_lines(decision.plan.keys)
-    return Choice(
+    choice = Choice(
         decision.request.title(decision.partitions),
         strategy.name,
-        reason,
+        taken.reason,
         shown.left,
         decision.plan.keys,
         (*strategy.notes(), *decision.notes()),
@@ -152,4 +164,6 @@ def _choice(strategy: JoinStrategy, reason: str) -> Choice:
         "join",
         lines,
         decision.request.kept_profile(decision.evidence.profiles),
+        taken.opening,
     )
+    return strategy.build(), choice

@@ -235,7 +235,7 @@ class JoinDecision:
             f"nothing that comes out the same again tells the {side} side's rows of a hot key apart, so those of one "
             "input partition stay together: cache() it to have them spread"
             for side in cut
-            if not Salting.of(self.sides.of(side).facts, self.sides.of(side).keys.bare).tells_rows
+            if not Salting.of(self.sides.of(side).facts, self.sides.of(side).keys.names).tells_rows
         )
 
     def pre_partitioned_reason(self) -> str | None:

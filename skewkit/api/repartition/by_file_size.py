@@ -22,7 +22,7 @@ from skewkit.plan.write.value_profile import value_profile
 from skewkit.spark.explained.plan_facts import PlanFacts
 from skewkit.spark.explained.row_counts import row_bytes
 from skewkit.spark.expressions.keys import Keys, find_keys
-from skewkit.spark.session.compat import conf_reader
+from skewkit.spark.session.compat import conf_reader, default_partitions
 from skewkit.spark.session.jobs import counted
 from skewkit.spark.session.remembered import remember
 from skewkit.spark.session.slots import terms_of
@@ -135,7 +135,7 @@ def file_plan(
 
     `row_size` are the bytes of a row in the last files of the same table, for plans by a profile.
     """
-    slots = terms_of(df.sparkSession, settings_of(df), 1).slots.number
+    slots = terms_of(df.sparkSession, settings_of(df), default_partitions(df.sparkSession)).slots.number
     if profile is not None:
         plan = _by_profile(df, keys, target, profile, row_size, slots, notes)
     else:

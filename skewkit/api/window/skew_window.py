@@ -11,7 +11,7 @@ from typing import Any
 from pyspark.sql import Column, DataFrame, WindowSpec
 from pyspark.sql import functions as F
 
-from skewkit.api.arguments import check_batch, check_partitions, given_profile, settings_of
+from skewkit.api.arguments import check_batch, check_frame, check_partitions, given_profile, settings_of
 from skewkit.api.strategy_names import WINDOW_STRATEGIES, check_strategy
 from skewkit.api.window.window_decision import Asked, WindowDecision
 from skewkit.errors import ArgumentError, ArgumentTypeError, UnsupportedError, shown
@@ -135,8 +135,9 @@ class SkewWindow:
           of a call share one shuffle.
         * Under a frame, functions that Spark computes over a frame of their own (`row_number`, `rank`, `lag` and their
           kind) do so. A function with `.over(w)`, where w has the same keys and order, has the frame of w.
-        * Functions of `skewkit.plan.window.split_forms` are put together from blocks. Any other function, or one under
-          a frame that blocks cannot be corrected for, sends the whole call the native way, and `explain` names it.
+        * Functions of `skewkit.plan.window.split_forms` are put together from blocks, and under two finite bounds any
+          aggregate of Spark's. Any other function, or one under a frame that blocks cannot be corrected for, sends the
+          whole call the native way, and `explain` names it.
 
         Args:
             *unnamed: none; every function has a name.
@@ -173,6 +174,7 @@ class SkewWindow:
 
     def _added(self, columns: dict[str, Callable[[str], Expression]]) -> DataFrame:
         """Return the frame with more columns. A name that it has takes the place of that column."""
+        check_frame(self._asked.df, "skew_window")
         known = {name.lower() for name in self._asked.df.columns}
         if known.isdisjoint(name.lower() for name in columns):
             return remember(*self._made(columns))
@@ -193,7 +195,8 @@ class SkewWindow:
     def _check(self, unnamed: Sequence[Any], functions: dict[str, Column]) -> None:
         if unnamed:
             raise ArgumentTypeError(
-                f"select() takes functions by name, and got {unnamed[0]} without one; write select(total=F.sum('x'))"
+                f"select() takes functions by name, and got {shown(unnamed[0])} without one; write "
+                "select(total=F.sum('x'))"
             )
         if not functions:
             raise ArgumentError("select() got no function; write select(rn=F.row_number(), total=F.sum('x'))")

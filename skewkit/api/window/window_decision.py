@@ -32,7 +32,7 @@ from skewkit.spark.explained.row_counts import row_bytes
 from skewkit.spark.expressions.columns import read_literal
 from skewkit.spark.expressions.keys import Keys
 from skewkit.spark.sampling.ask import Answer, Question, ask
-from skewkit.spark.session.compat import in_force, is_off, places_by_id
+from skewkit.spark.session.compat import in_force, places_by_id
 from skewkit.spark.session.remembered import known_profile
 from skewkit.spark.session.slots import terms_of
 from skewkit.spark.window.cut_window import native, split
@@ -46,7 +46,6 @@ FIRST_ROWS = (
     "where only the first rows of each key are kept afterwards, as by rn <= 3, plain Spark keeps no more of them "
     "before its shuffle, and a hot key costs little: strategy='native' there"
 )
-_REUSE = "spark.sql.exchange.reuse"
 _MOST_INSIDE = 3
 """Each cut window reads its frame twice, the cut windows inside of it too."""
 Calls = dict[Leaf, tuple[Function, WindowSplit | None]]
@@ -192,7 +191,7 @@ class WindowDecision:
         read = [*asked.keys.columns, *asked.by.columns, *given]
         again = self.facts.stability(read)  # only the rows and these columns are read again
         numbered = (again.reason or "").startswith("holds positions") and self.facts.positioned
-        same = again.deterministic if self._shares_shuffles else again.repeatable
+        same = again.deterministic if self.facts.shares_shuffles else again.repeatable
         if not same and not numbered:  # positions of what is stored are the same again
             return f"blocks read the frame more than once, and it {again.reason}: cache() it to have it cut"
         if len(self.inside) >= _MOST_INSIDE:
@@ -202,11 +201,6 @@ class WindowDecision:
         if differs is not None:
             return f"rows may be in other blocks when a task runs again, as the order or a function {differs}"
         return None
-
-    @property
-    def _shares_shuffles(self) -> bool:
-        """Whether all readings of a shuffle see the same rows in the same order. None that reads a cache is shared."""
-        return not is_off(self.asked.df.sparkSession, _REUSE) and "InMemoryTableScan" not in self.facts.physical
 
     @cached_property
     def terms(self) -> Terms:
@@ -236,7 +230,7 @@ class WindowDecision:
         if asked.profile is not None or terms.margin < 0 or self.facts.source_rows is None:
             return None
         stages = native_window_stages(self.facts.most_source_rows, row_bytes(asked.df.schema), 1.0)
-        return None if terms.worth_asking(stages, asking) else small_reason(terms, stages)
+        return None if terms.worth_asking(stages, asking) else small_reason(terms, stages, asked.partitions)
 
     @property
     def asking(self) -> float:
@@ -357,7 +351,8 @@ class WindowDecision:
             made_of(plain, [self.asked.df])
             return plain, self._choice("native", str(self.native_because))
         if self.cold_because is not None:
-            return plain, self._choice("native", self.cold_because, self.profile)
+            choice = self._choice("native", self.cold_because, self.profile)
+            return plain, replace(choice, opening=self._opening, notes=self._asked_notes)
         plan, asked = self.plan, self.asked
         if isinstance(plan, str):
             return plain, self._choice("native", plan, self.profile)
@@ -367,7 +362,20 @@ class WindowDecision:
         except AnalysisException as error:
             return plain, self._choice("native", f"Spark does not take the split form: {first_line(error)}")
         choice = self._choice("split", hot_reason(self.keys, self.weighed), self.profile)
-        return frame, replace(choice, plan=self.keys, notes=self._notes(plan, self.calls))
+        return frame, replace(choice, plan=self.keys, notes=self._notes(plan, self.calls), opening=self._opening)
+
+    @property
+    def _opening(self) -> str:
+        """The sentence that `explain` begins with; none where the strategy was asked for."""
+        if self.asked.strategy != "auto":
+            return ""
+        return self.weighed.opening(self.keys, "a window in blocks", taken=self.cold_because is None)
+
+    @property
+    def _asked_notes(self) -> tuple[str, ...]:
+        """What is to be said of the query for the keys, if there was one."""
+        given = self.asked.profile is not None or self.known is not None or self.known_profile is not None
+        return () if given else self.answer.notes
 
     def _notes(self, plan: WindowPlan, calls: Calls) -> tuple[str, ...]:
         blocks = [f"{key_text(plan.keys.heavy[i].key)} into {b - a + 1} blocks" for i, (a, b) in plan.spans.items()]

@@ -70,7 +70,7 @@ def described(spark: SparkSession, text: str) -> Iterator[None]:
     """
     start = time.perf_counter()
     try:
-        with _tagged(spark, text) if is_connect(spark) else _labelled(spark, text):
+        with labelled(spark, text):
             yield
     finally:
         seconds = time.perf_counter() - start
@@ -80,7 +80,14 @@ def described(spark: SparkSession, text: str) -> Iterator[None]:
 
 
 @contextmanager
-def _labelled(spark: SparkSession, text: str) -> Iterator[None]:
+def labelled(spark: SparkSession, text: str) -> Iterator[None]:
+    """Describe jobs of no query over a frame, such as of a look at a table's log; none of them counts."""
+    with _tagged(spark, text) if is_connect(spark) else _described(spark, text):
+        yield
+
+
+@contextmanager
+def _described(spark: SparkSession, text: str) -> Iterator[None]:
     context = spark.sparkContext
     before = context.getLocalProperty(_DESCRIPTION)
     context.setLocalProperty(_DESCRIPTION, text)

@@ -8,9 +8,13 @@ from collections.abc import Callable
 from pyspark.sql import SparkSession
 
 from skewkit.options import Settings, byte_size
-from skewkit.plan.costs import Slots, Terms
+from skewkit.plan.costs import UNKNOWN_SLOTS, Slots, Terms
 from skewkit.spark.session.compat import conf_reader, tasks_at_a_time
 
+_EXECUTORS = "executor.instances"
+_MANAGED = ("yarn", "k8s")
+"""Masters that start as many executors as they are told."""
+_GIVEN = ("spark.default.parallelism", "spark.sql.leafNodeDefaultParallelism")
 _HEAPS = ("spark.driver.memory", "spark.executor.memory")
 _DEFAULT = 1 << 30
 _ONE_PROCESS = re.compile(r"local(\[.*\])?")
@@ -24,28 +28,30 @@ def terms_of(spark: SparkSession, settings: Settings, partitions: int) -> Terms:
     read = conf_reader(spark)
     slots = _slots(spark, read, settings, partitions)
     cores = _number(read("spark.executor.cores")) or slots.number
-    memory = least_heap(read) * _SHARE / max(1, min(cores, slots.number))
+    together = cores // (_number(read("spark.task.cpus")) or 1)
+    memory = least_heap(read) * _SHARE / max(1, min(together, slots.number))
     return Terms.of(settings, slots, memory)
 
 
 def _slots(spark: SparkSession, read: Callable[[str], str | None], settings: Settings, partitions: int) -> Slots:
     if settings.slots:
         return Slots(settings.slots, "spark.skewkit.slots")
+    master = read("spark.master") or ""
     cpus, cores = _number(read("spark.task.cpus")) or 1, _number(read("spark.executor.cores"))
-    local = _LOCAL.fullmatch(read("spark.master") or "")
+    local = _LOCAL.fullmatch(master)
     if local:
         return Slots(max(1, int(local.group(1)) // cpus), "spark.master")
-    most = _number(read("spark.dynamicAllocation.maxExecutors"))
-    if most and (read("spark.dynamicAllocation.enabled") or "").lower() == "true":
+    most, executors = (_number(read(f"spark.{name}")) for name in ("dynamicAllocation.maxExecutors", _EXECUTORS))
+    dynamic = (read("spark.dynamicAllocation.enabled") or "").lower() == "true"
+    if most and dynamic:
         return Slots(most * max(1, (cores or 1) // cpus), "dynamic allocation")
-    executors = _number(read("spark.executor.instances"))
-    if executors and cores:
+    if executors and cores and not dynamic and master.startswith(_MANAGED):
         return Slots(executors * max(1, cores // cpus), "executors and their cores")
-    # What the user sets is how many partitions there are to be, and not how many tasks run at a time.
-    found = None if _number(read("spark.default.parallelism")) else tasks_at_a_time(spark)
-    if found:
-        return Slots(max(1, found // cpus), "default parallelism")
-    return Slots(partitions, "the partitions, as nobody knows")
+    found = tasks_at_a_time(spark)
+    # What the user sets is how many partitions there are to be, so more than those of the session say nothing.
+    if found and any(_number(read(name)) for name in _GIVEN) and found > partitions:
+        found = None
+    return Slots(max(1, found // cpus), "default parallelism") if found else Slots(partitions, UNKNOWN_SLOTS)
 
 
 def _number(text: str | None) -> int | None:

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pyspark.errors import PythonException
+from pyspark.sql import functions as F
 from pyspark.sql.types import (
     ArrayType,
     BinaryType,
@@ -107,9 +108,12 @@ def test_arrow_tables_of_other_types_get_those_of_the_schema():
     lists = pa.array([[1]], pa.list_(pa.int64()))
     parts = [pa.table({"x": pa.array([1], t), "a": lists}) for t in (pa.int64(), pa.int8())]
     parts.append(pa.table({"a": lists, "x": pa.array([None])}))
+    parts.append(pa.table({"x": pa.array([2], pa.int8()), "a": [[]]}))  # a list of nulls to pyarrow
+    parts.append(pa.table({"x": pa.array([3], pa.int8()), "a": pa.array([[7]], pa.list_(pa.int16()))}))
     found = in_schema(parts, declared, "UTC")
-    assert found.schema.types == [pa.int64(), pa.list_(pa.int64())]
-    assert found.column("x").to_pylist() == [1, 1, None]
+    assert found.schema.types == [pa.int64(), pa.list_(pa.field("element", pa.int64()))]
+    assert found.column("x").to_pylist() == [1, 1, None, 2, 3]
+    assert found.column("a").to_pylist() == [[1], [1], [1], [], [7]]
 
 
 @pytest.fixture(scope="module")
@@ -188,6 +192,34 @@ def test_a_hot_key_that_is_null(spark, hot):
         with pytest.raises(PythonException, match=r"MergeError: the merge <lambda> returned no row.*dropna=False"):
             grouped.applyInPandas(total, schema, merge=lost).collect()
         assert grouped.applyInPandas(total, schema, merge=lost, allow_empty=True).where("k is null").count() == 0
+
+
+def test_arrow_parts_of_which_some_have_empty_lists(spark):
+    df = spark.range(0, 400, 1, 4).selectExpr("if(id % 4 < 3, 0, id) k", "id v")
+
+    def large(table):
+        ids = [v for v in table.column("v").to_pylist() if v >= 300 or v % 4 == 3]  # of a cold group always one
+        return pa.table({"k": table.column("k")[:1], "ids": pa.array([ids])})
+
+    with conf(spark, "spark.skewkit.groupRows", "50"):
+        grouped = skewkit.skew_groupby(df, "k", strategy="wrap", partitions=4)
+        ours = grouped.applyInArrow(large, "k bigint, ids array<bigint>", merge=lambda parts: parts)
+        found = ours.where("k = 0").selectExpr("sort_array(flatten(collect_list(ids)))").first()[0]
+    assert found == [v for v in range(300, 400) if v % 4 < 3]
+
+
+@pytest.mark.parametrize("kind", ["struct", "array"])
+def test_a_merge_that_loses_a_key_of_several_values(spark, kind):
+    key = F.struct("k").alias("key") if kind == "struct" else F.array("k").alias("key")
+    df = spark.range(0, 100, 1, 3).selectExpr("if(id % 4 < 3, 'hot', string(id)) k", "id v").select(key, "v")
+    grouped = skewkit.skew_groupby(df, "key", strategy="wrap", partitions=3)
+    counted = lambda frame: frame[["key"]].head(1).assign(n=len(frame))  # noqa: E731
+    schema = f"key {df.schema['key'].dataType.simpleString()}, n bigint"
+    lost = grouped.applyInPandas(counted, schema, merge=lambda parts: parts.head(0))
+    with pytest.raises(PythonException, match="MergeError: the merge <lambda> returned no row"):
+        lost.collect()
+    kept = grouped.applyInPandas(counted, schema, merge=lambda parts: parts.head(1).assign(n=parts["n"].sum()))
+    assert_same_rows(kept, df.groupBy("key").applyInPandas(counted, schema))
 
 
 def test_a_merge_that_returns_another_key(spark):

@@ -4,7 +4,9 @@ from concurrent.futures import ThreadPoolExecutor
 from tempfile import TemporaryDirectory
 
 import pytest
+from pyspark.sql import functions as F
 
+import skewkit
 from skewkit.options import Settings
 from skewkit.spark.sampling.ask import ask
 from skewkit.spark.session.compat import is_connect
@@ -42,6 +44,42 @@ def test_a_sample_is_one_job_with_a_description_in_the_users_group(spark, short_
     finally:
         for name in ("spark.jobGroup.id", "spark.job.description", "spark.job.interruptOnCancel"):
             context.setLocalProperty(name, None)
+
+
+OPERATORS = {
+    "join": lambda df: skewkit.skew_join(df, df.select("k").distinct(), "k"),
+    "broadcast_head": lambda df: skewkit.skew_join(
+        df, df.select("k").distinct(), "k", strategy="broadcast_head", left_profile=skewkit.skew_profile(df, "k")
+    ),
+    "window": lambda df: skewkit.skew_window(df, "k", "v").select(total=F.sum("v")),
+    "as-of join": lambda df: skewkit.skew_asof_join(df, df.withColumnRenamed("v", "w"), "t", "k", strategy="split"),
+    "aggregate": lambda df: skewkit.skew_groupby(df, "k").agg(F.collect_set("v")),
+    "function": lambda df: skewkit.skew_groupby(df, "k").applyInPandas(len, "k bigint", merge=len),
+    "files": lambda df: skewkit.repartition_by_file_size(df, "k", target_file_bytes=10_000),
+}
+
+
+@pytest.mark.connect
+@pytest.mark.parametrize("operator", OPERATORS)
+def test_every_query_of_an_operator_says_what_it_is_for(spark, monkeypatch, operator):
+    df = spark.range(0, 4000, 1, 3).selectExpr("if(id % 10 < 8, 0, id % 50) AS k", "id AS v", "id AS t")
+    if is_connect(spark):
+        tags = []
+        monkeypatch.setattr(spark, "addTag", tags.append)
+        monkeypatch.setattr(spark, "removeTag", lambda tag: None)
+        OPERATORS[operator](df)
+        found = tags
+    else:
+        group = f"users {operator}"
+        spark.sparkContext.setJobGroup(group, "the user's own")
+        try:
+            OPERATORS[operator](df)
+            found = descriptions(spark, group)
+        finally:
+            for name in ("spark.jobGroup.id", "spark.job.description", "spark.job.interruptOnCancel"):
+                spark.sparkContext.setLocalProperty(name, None)
+    assert found
+    assert all(each.startswith("skewkit") for each in found), found
 
 
 @pytest.mark.connect

@@ -107,10 +107,15 @@ def _check(rows: Frame, result: Frame, how: Merging, zone: str, what: str) -> No
 
 
 def _only(column: Any) -> tuple[Any] | None:
-    """Return the value that all rows have, null and NaN being one of pandas. None where there are several."""
+    """Return the value that all rows have, null and NaN being one of pandas. None where there are several.
+
+    Values that hold others are not compared.
+    """
     import pyarrow as pa
     import pyarrow.compute as pc
 
+    if pa.types.is_nested(column.type):
+        return None
     if column.null_count == len(column):
         return (None,)
     values = pc.unique(column)

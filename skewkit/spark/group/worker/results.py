@@ -204,9 +204,22 @@ def _table(table: Any, declared: Declared) -> Any:
     for position, field in enumerate(declared.schema.fields):
         column = table.column(field.name if declared.by_name else position)
         wanted = _arrow_type(field.dataType)
-        same = wanted is None or pa.types.is_nested(wanted) or column.type.id == wanted.id
-        columns.append(column if same else column.cast(wanted))
+        nested = wanted is not None and pa.types.is_nested(wanted)
+        same = wanted is None or (column.type == wanted if nested else column.type.id == wanted.id)
+        columns.append(column if same else _cast(column, wanted, nested))
     return pa.table(columns, names=names)
+
+
+def _cast(column: Any, wanted: Any, nested: bool) -> Any:
+    """Return a column as another Arrow type. What holds others stays where pyarrow has no cast for it."""
+    import pyarrow as pa
+
+    try:
+        return column.cast(wanted)
+    except (pa.ArrowNotImplementedError, pa.ArrowInvalid, pa.ArrowTypeError):
+        if not nested:
+            raise
+        return column
 
 
 def arrow_of(frame: Frame, name: str, position: int, declared: Declared, zone: str) -> Any:
