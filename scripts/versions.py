@@ -59,7 +59,11 @@ def smoke(version: str, *options: str) -> dict[str, str]:
         return {
             "the session": f"FAILED   {done.stderr.strip().splitlines()[-1] if done.stderr.strip() else 'no output'}"
         }
-    return {line[:40].strip(): line[40:] for line in lines}
+    found = {line[:40].strip(): line[40:] for line in lines}
+    if done.returncode and not any(said.startswith("FAILED") for said in found.values()):
+        last = done.stderr.strip().splitlines()[-1:] or ["no reason given"]
+        found["the rest"] = f"FAILED   it ended with {done.returncode}: {last[0]}"
+    return found
 
 
 def main(versions: list[str]) -> int:

@@ -3,7 +3,8 @@
 Catch `SkewkitError` for everything that skewkit refuses, or the builtin that you would catch anyway:
 an `ArgumentError` is a `ValueError`, a `ColumnNotFoundError` is a `LookupError`.
 
-A message says what was found, what was expected and what to do, and it is raised before a Spark job starts.
+A message says what was found, what was expected and what to do. All are raised before a Spark job starts, but for
+`SchemaError` and `MergeError`, which come out of a task.
 """
 
 from __future__ import annotations

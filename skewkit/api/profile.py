@@ -46,8 +46,8 @@ def skew_profile(
 
     Raises:
         ColumnNotFoundError: a column is not in the frame.
-        KeyTypeError: a key is or holds a map, variant, geometry or interval, a user-defined type, or a text of another
-            collation than UTF8_BINARY.
+        KeyTypeError: a key is or holds a map, variant, geometry or calendar interval, a user-defined type, or a text of
+            another collation than UTF8_BINARY.
         ArgumentTypeError: the weight is no number.
         ArgumentError: `sample` or `partitions` makes no sense, or a fraction comes with a weight.
         UnsupportedError: the frame is a stream.

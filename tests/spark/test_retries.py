@@ -30,7 +30,7 @@ def lose(spark, tmp_path):
         from pyspark import TaskContext
 
         if TaskContext.get() is None:
-            return  # functions are tried on made-up rows, too, before any worker runs them
+            return
         try:
             os.close(os.open(once, os.O_CREAT | os.O_EXCL))
         except FileExistsError:

@@ -90,7 +90,9 @@ def skew_join(
     Raises:
         ColumnNotFoundError: a key is not in a frame.
         KeyTypeError: a key is, or holds, a map, a variant or a geometry.
-        ArgumentError: unknown `how` or strategy, or partitions below 1.
+        ArgumentError: unknown `how` or strategy, partitions below 1, or a heavy key that is no value of the key's type.
+        ArgumentTypeError: a side is no DataFrame, or an argument is of another type.
+        EnvironmentProblem: a side is of a session that was stopped.
         ProfileError: a profile is of other keys.
         UnsupportedError: a cross join, a stream, or a strategy that this join cannot have, such as `broadcast_head`
             in a full join.
