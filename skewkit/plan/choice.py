@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from skewkit.plan.costs import Stage, Terms
+from skewkit.plan.costs import Slots, Stage, Terms
 from skewkit.plan.placement.key_plan import KeyPlan
 from skewkit.plan.profile.heavy_key import key_text
 from skewkit.plan.profile.key_profile import KeyProfile
+
+_HASH_OF_NULL = 42
+"""Spark's seed, which is the hash of a null; other keys of which nobody has brought the value have none either."""
 
 
 @dataclass(frozen=True)
@@ -48,11 +51,11 @@ class Weighed:
         """Whether the other plan pays."""
         return self.terms.pays(self.terms.seconds(self.native), self.terms.seconds(self.treated), self.deciding)
 
-    def opening(self, plan: KeyPlan, strategy: str, *, taken: bool) -> str:
+    def opening(self, plan: KeyPlan, strategy: str, *, taken: bool, of: str = "rows") -> str:
         """Return the sentence that `explain` begins with."""
         terms = self.terms
         seconds = terms.seconds(self.native), terms.longest(self.native), terms.seconds(self.treated)
-        return opening_of(plan, terms, seconds, strategy, taken=taken)
+        return opening_of(plan, terms, seconds, strategy, taken=taken, of=of)
 
     def __str__(self) -> str:
         native, longest = self.terms.seconds(self.native), self.terms.longest(self.native)
@@ -72,19 +75,26 @@ def opening_of(
     """
     native, longest, other = seconds
     hottest, total = max(plan.heavy, key=lambda heavy: heavy.weight, default=None), sum(plan.loads)
-    cause = "No key is hot"
+    cause = "Rows of null keys pile up" if plan.spread else "No key is hot"
     if hottest is not None and total:
-        key = "A key" if None in hottest.key and len(hottest.key) > 1 else f"Key {key_text(hottest.key)}"
+        key = "A key" if None in hottest.key and hottest.hash != _HASH_OF_NULL else f"Key {key_text(hottest.key)}"
         cause = f"{key} has {hottest.weight / total:.0%} of the {of}"
-    taking = f"{other:,.1f} s, so it is taken" if taken else f"{other:,.1f} s, so plain Spark's plan stays"
+    less = other < native
+    choice = (
+        ("so it is taken" if less else "and it is taken, as the margin allows")
+        if taken
+        else (f"which does not save {terms.margin:g} s" if less else "so plain Spark's plan stays")
+    )
     return (
         f"{cause}: plain Spark is expected to take {native:,.1f} s on {terms.slots}, its longest task {longest:,.1f} "
-        f"s, and {strategy} {taking}."
+        f"s, and {strategy} {other:,.1f} s, {choice}."
     )
 
 
-def small_reason(terms: Terms, stages: Sequence[Stage], partitions: int, *, pairs: bool = False) -> str:
+def small_reason(terms: Terms, stages: Sequence[Stage], partitions: int, asking: float, *, pairs: bool = False) -> str:
     """Return why plain Spark is right before any key was read, and whether more slots would change that.
+
+    `asking` are the seconds of the query for the keys.
 
     `pairs` says that keys on both sides make rows of their own, and that at most 1 % of both are expected to be of one.
     """
@@ -93,8 +103,14 @@ def small_reason(terms: Terms, stages: Sequence[Stage], partitions: int, *, pair
     return (
         f"some {total:,.1f} s of work on {terms.slots} at the most, by the rows of its sources{but}: no plan would "
         f"save enough to ask which keys are hot, with a margin of {terms.margin:g} s (spark.skewkit.margin)"
-        f"{terms.remedy([Stage(total, total)], partitions)}"
+        f"{_on_more_slots(terms, stages, partitions, asking)}"
     )
+
+
+def _on_more_slots(terms: Terms, stages: Sequence[Stage], partitions: int, asking: float) -> str:
+    more = replace(terms, slots=Slots(partitions, "as many as partitions"))
+    asked = partitions > terms.slots.number and more.worth_asking(stages, asking)
+    return f"; on {more.slots} they would be asked for (spark.skewkit.slots)" if asked else ""
 
 
 def cold_reason(plan: KeyPlan, weighed: Weighed) -> str | None:

@@ -23,8 +23,8 @@ class Decision:
     def operator(self) -> str:
         """The operator.
 
-        One of `join`, `groupby`, `window`, `repartition`, `write` and `merge`; `sql` for a query with hints, and
-        `as-of join` for what its one or two windows, listed before it, make.
+        One of `join`, `groupby`, `window`, `repartition`, `write` and `merge`; `sql` for a query with hints. An as-of
+        join is a `window`, after those that it takes.
         """
         return self.choice.kind
 

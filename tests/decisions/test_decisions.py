@@ -242,6 +242,23 @@ def test_a_group_by_takes_what_the_join_before_knew_of_its_keys(spark):
     assert "hashing is balanced" not in other.reason or other.jobs == 1
 
 
+def test_a_group_by_asks_for_null_keys_that_a_join_has_only_counted(spark):
+    orders = facts(spark, LARGE, 0.0).selectExpr("if(v % 10 < 6, null, k) AS k", "v")
+    with conf(spark, "spark.skewkit.slots", "64"):
+        joined = skewkit.skew_join(orders, others(spark, LARGE // 10), "k", "left")
+        assert decided(joined).jobs == 1
+        found = decided(skewkit.skew_groupby(joined, "k").agg(F.collect_set("v")))
+    assert "by what the operator before knew" not in found.reason, found.text
+
+
+def test_a_side_that_has_each_key_once_is_not_read_and_need_not_be_counted(spark):
+    once = others(spark, MIDDLE).join(others(spark, MIDDLE).withColumnRenamed("w", "u"), "k").groupBy("k").count()
+    with conf(spark, "spark.skewkit.slots", "64"), conf(spark, "spark.skewkit.broadcastSide", "1"):
+        found = decided(skewkit.skew_join(facts(spark, LARGE, 0.5), once, "k", "left"))
+    assert found.jobs == 1, found.text
+    assert found.strategy == "salt", found.text
+
+
 @pytest.mark.parametrize("columns", [2, 60])
 def test_an_aggregate_is_priced_by_what_it_reads(spark, columns):
     """However many other columns the frame has: they are not shuffled."""
@@ -259,7 +276,7 @@ def test_an_aggregate_is_priced_by_what_it_reads(spark, columns):
         ({"master": "yarn", "executor.instances": "5", "executor.cores": "4"}, 20, "executors and their cores"),
         ({"master": "k8s://x", "executor.instances": "5", "executor.cores": "4", "task.cpus": "4"}, 5, "executors"),
         ({"master": "spark://x", "executor.instances": "5", "executor.cores": "4"}, 2, "default parallelism"),
-        ({"master": "yarn", "executor.instances": "5", "executor.cores": "4", **DYNAMIC}, 2, "default parallelism"),
+        ({"master": "yarn", "executor.instances": "5", "executor.cores": "4", **DYNAMIC}, 32, "the partitions"),
         ({"master": "yarn", "dynamicAllocation.maxExecutors": "9", **DYNAMIC}, 9, "dynamic allocation"),
         ({"master": "yarn", "executor.cores": "4", "dynamicAllocation.maxExecutors": "9", **DYNAMIC}, 36, "dynamic"),
         ({"default.parallelism": "2"}, 2, "default parallelism"),

@@ -61,9 +61,12 @@ class Grouping:
     def drawn_twice(self, columns: Sequence[Column], *, whole: bool = False) -> str | None:
         """Return why nothing may be cut, as cold and hot rows would be computed twice, with other values, or None."""
         if not self.facts.shares_shuffles:
-            again = self.facts.stability(None if whole else [*self.keys.columns, *columns])
-            if not again.repeatable:
-                return f"cold and hot rows would be of two readings, and the frame {again.reason}; cache() it"
+            again = self.facts.stability([*self.keys.columns, *columns])
+            # Whole rows are read once each, by their key; what an aggregate reads of a hot row is read several times.
+            rest = self.facts.stability() if whole else again
+            if not again.repeatable or not rest.deterministic:
+                why = rest.reason if again.repeatable else again.reason
+                return f"cold and hot rows would be of two readings, and the frame {why}; cache() it"
         drawn = self.facts.drawn_per_place([*self.keys.columns, *columns], whole=whole)
         return None if drawn is None else f"cold and hot rows would have other values: the frame {drawn}; cache() it"
 
@@ -111,12 +114,13 @@ class Grouping:
 
     def _carried(self, most_rows: float) -> str | None:
         """Return why plain Spark is right by what the operator that made the frame knew of the keys, or None."""
-        known = known_profile(self.df, self.keys)
+        known = known_profile(self.df, self.keys, with_nulls=True)
         if known is None:
             return None
         plan = key_plan(group_load(known), self.partitions, "wrap")
         largest = max((heavy.weight for heavy in plan.heavy), default=0.0)
-        return None if largest > most_rows else cold_reason(plan, self._weighed(plan, known))
+        cold = None if largest > most_rows else cold_reason(plan, self._weighed(plan, known))
+        return None if cold is None else f"{cold}, by what the operator before knew of the keys"
 
     def small(self) -> str | None:
         """Return why plain Spark is right where skewkit made the frame, so that its long plan is not read, or None."""
@@ -127,7 +131,7 @@ class Grouping:
         rows = self.facts.most_source_rows
         stages = native_group_stages(self.work, rows, self.width, 1.0)
         worth = rows > most_rows or self.terms.worth_asking(stages, asking)
-        return None if worth else small_reason(self.terms, stages, self.partitions)
+        return None if worth else small_reason(self.terms, stages, self.partitions, asking)
 
     def asked(self, *, values: tuple[Column, ...] = (), order: OrderBy | None = None) -> Answer:
         """Return what is known of the keys: the given profile, or the answer of one query."""
@@ -171,7 +175,7 @@ class Grouping:
         if self.strategy != "auto":
             return self.choice(scheme, "asked for; " + hot_reason(plan, named=known.named), known, plan)
         weighed = self._weighed(plan, known)
-        cold = cold_reason(plan, weighed)
+        cold = by_seconds = cold_reason(plan, weighed)
         largest = max((h.weight for h in plan.heavy), default=0.0)
         if cold is None and found.distinct is not None:
             new = distinct_of_a_task(largest, largest * found.distinct, found.tasks)
@@ -184,9 +188,9 @@ class Grouping:
         if cold is not None and known.weight is None and largest > most_rows:
             reason = f"a group of {largest:,.0f} rows would be held in one Python worker; parts have {most_rows:,}"
             return self.choice(scheme, reason, known, plan)
-        said = weighed.opening(plan, scheme, taken=cold is None)
+        said = weighed.opening(plan, scheme, taken=cold is None, of="rows" if known.weight is None else "weight")
         if cold is not None:
-            return replace(self.choice("native", cold, known, plan), opening=said)
+            return replace(self.choice("native", cold, known, plan), opening=said if cold == by_seconds else "")
         return replace(self.choice(scheme, hot_reason(plan, weighed), known, plan), opening=said)
 
     def _weighed(self, plan: KeyPlan, known: KeyProfile) -> Weighed:

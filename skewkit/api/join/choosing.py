@@ -58,7 +58,7 @@ def _without_keys(decision: JoinDecision) -> str | None:
     if not request.informed and terms.margin >= 0:
         made = decision.most_work.of_made
         if made is not None and not terms.worth_asking(made, QUERY):
-            return small_reason(terms, made, request.partitions, pairs=decision.most_work.pairs)
+            return small_reason(terms, made, request.partitions, QUERY, pairs=decision.most_work.pairs)
     join = top_join(decision.physical, request.kind)
     together = decision.most_work.of_sources
     if join is not None and join.startswith("Broadcast"):
@@ -68,8 +68,8 @@ def _without_keys(decision: JoinDecision) -> str | None:
     if request.informed or terms.margin < 0:
         return None
     if together is not None and not terms.worth_asking(together, QUERY):
-        return small_reason(terms, together, request.partitions, pairs=decision.most_work.pairs)
-    unknown = next((side for side in decision.sides if side.facts.rows is None and side.given is None), None)
+        return small_reason(terms, together, request.partitions, QUERY, pairs=decision.most_work.pairs)
+    unknown = next((side for side in decision.sides if decision.is_unknown(side)), None)
     if unknown is not None:
         return (
             f"nobody knows how many rows the {unknown.side} side has, so nothing can be weighed; name hot keys "
@@ -77,7 +77,7 @@ def _without_keys(decision: JoinDecision) -> str | None:
         )
     most = decision.most_work.of_sides
     if not terms.worth_asking(most, decision.asking):
-        return small_reason(terms, most, request.partitions, pairs=decision.most_work.pairs)
+        return small_reason(terms, most, request.partitions, decision.asking, pairs=decision.most_work.pairs)
     return None
 
 
@@ -117,7 +117,7 @@ def _cheapest_of_named(decision: JoinDecision) -> _Taken:
         return _Taken(native, "of the keys that were named, the join has no row to spread")
     most = decision.most_work.of_named
     if most is not None and not decision.terms.worth_asking(most, 0.0):
-        return _Taken(native, small_reason(decision.terms, most, decision.request.partitions))
+        return _Taken(native, small_reason(decision.terms, most, decision.request.partitions, 0.0))
     if decision.most_work.small_but_for_pairs:
         found = _cheapest(decision.unnamed)
         said = f"small but for what named keys may pair, so a query says which keys are hot: {found.reason}"

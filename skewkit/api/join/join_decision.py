@@ -83,6 +83,12 @@ class JoinDecision:
         ]
         return QUERY + sum(each) if each else 0.0  # it is one query
 
+    def is_unknown(self, side: JoinSide) -> bool:
+        """Return whether nobody knows how many rows a side has, or how many a sample of it would compute."""
+        if side.given is not None:
+            return False
+        return side.facts.source_rows is None or (side.facts.rows is None and side in unknown_sides(self.sides))
+
     @cached_property
     def most_work(self) -> MostWork:
         """The most work that plain Spark's plan may have, before any key was read."""

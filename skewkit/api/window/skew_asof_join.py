@@ -19,7 +19,6 @@ from skewkit.errors import ArgumentError, ArgumentTypeError, KeyTypeError, shown
 from skewkit.plan.choice import Choice
 from skewkit.spark.expressions.keys import Keys, find_keys, sql_type
 from skewkit.spark.session.compat import tells_case
-from skewkit.spark.session.jobs import counted
 from skewkit.spark.session.remembered import choice_of, remember
 from skewkit.spark.window.ordering import as_epoch
 
@@ -84,8 +83,7 @@ def skew_asof_join(
     type_ = _common_types(sides)[0]
     most = _tolerance(tolerance, type_)
     both = _union(left, right, sides, _common_types(sides), last=direction != "forward")
-    with counted() as used:
-        nearest, choice = _nearest(both, len(names), direction, strategy, type_)
+    nearest, choice = _nearest(both, len(names), direction, strategy, type_)
     at, found = F.col("t"), F.col("nearest")
     near = at.isNotNull() & found.isNotNull()
     if most is not None:
@@ -97,8 +95,7 @@ def skew_asof_join(
     result = rows.select(*columns)
     by_names = f" by {', '.join(names)}" if names else ""
     partitions = choice.operator.rpartition(", ")[2]
-    title = f"as-of join {direction} on {on}{by_names}, {partitions}"
-    return remember(result, replace(choice, operator=title, kind="as-of join"), used)
+    return remember(result, replace(choice, operator=f"as-of join {direction} on {on}{by_names}, {partitions}"))
 
 
 def _common_types(sides: Sequence[Keys]) -> list[str]:

@@ -230,7 +230,7 @@ class WindowDecision:
         if asked.profile is not None or terms.margin < 0 or self.facts.source_rows is None:
             return None
         stages = native_window_stages(self.facts.most_source_rows, row_bytes(asked.df.schema), 1.0)
-        return None if terms.worth_asking(stages, asking) else small_reason(terms, stages, asked.partitions)
+        return None if terms.worth_asking(stages, asking) else small_reason(terms, stages, asked.partitions, asking)
 
     @property
     def asking(self) -> float:
@@ -266,7 +266,7 @@ class WindowDecision:
     @cached_property
     def known_profile(self) -> KeyProfile | None:
         """What the operator that made the frame knew of the keys."""
-        return known_profile(self.asked.df, self.asked.keys)
+        return known_profile(self.asked.df, self.asked.keys, with_nulls=True)
 
     @cached_property
     def answer(self) -> Answer:
@@ -374,8 +374,7 @@ class WindowDecision:
     @property
     def _asked_notes(self) -> tuple[str, ...]:
         """What is to be said of the query for the keys, if there was one."""
-        given = self.asked.profile is not None or self.known is not None or self.known_profile is not None
-        return () if given else self.answer.notes
+        return self.answer.notes if "answer" in vars(self) else ()
 
     def _notes(self, plan: WindowPlan, calls: Calls) -> tuple[str, ...]:
         blocks = [f"{key_text(plan.keys.heavy[i].key)} into {b - a + 1} blocks" for i, (a, b) in plan.spans.items()]
@@ -385,8 +384,7 @@ class WindowDecision:
         if self.known is not None and self.asked.profile is None:
             cuts = " and cuts" if self._known_plan is plan else ""
             notes.append(f"keys{cuts} are those of the window before")
-        if self.asked.profile is None and not self.is_cut:
-            notes += self.answer.notes
+        notes += self._asked_notes
         if all(function.call.name.lower() in LIMITED for function, _ in calls.values()):
             notes.append(FIRST_ROWS)
         return tuple(notes)

@@ -19,7 +19,10 @@ _NEVER_MORE = frozenset(
 _MORE = re.compile(r"Generate|Expand|Join|Product|Map|Python|Script|Sample")
 """In a cache, whose plan is a physical one, what may make more rows than there were."""
 _TAKING = frozenset(
-    ("GlobalLimit", "LocalLimit", "Offset", "Tail", "Sample", "Sort", "Repartition", "RepartitionByExpression")
+    (
+        *("GlobalLimit", "LocalLimit", "Offset", "Tail", "Sample", "Sort", "Repartition", "RepartitionByExpression"),
+        *("RebalancePartitions", "CollectMetrics", "BatchEvalPython", "ArrowEvalPython"),
+    )
 )
 _OPAQUE = frozenset(("Relation", "RelationV2", "HiveTableRelation", "LogicalRDD", "ExternalRDD"))
 _SOURCES = frozenset(("LocalRelation", "OneRowRelation", "EmptyRelation", "Range", CACHED))

@@ -81,7 +81,7 @@ def described(spark: SparkSession, text: str) -> Iterator[None]:
 
 @contextmanager
 def labelled(spark: SparkSession, text: str) -> Iterator[None]:
-    """Describe jobs of no query over a frame, such as of a look at a table's log; none of them counts."""
+    """Describe jobs that read no keys: a look at a table's log, or what the user asked to be written. None counts."""
     with _tagged(spark, text) if is_connect(spark) else _described(spark, text):
         yield
 

@@ -45,12 +45,18 @@ def decisions() -> list[Decision]:
     return list(_DECISIONS)
 
 
-def known_profile(frame: DataFrame, keys: Keys) -> KeyProfile | None:
-    """Return what the operator that returned a frame knew of these keys of it, or None."""
+def known_profile(frame: DataFrame, keys: Keys, *, with_nulls: bool = False) -> KeyProfile | None:
+    """Return what the operator that returned a frame knew of these keys of it, or None.
+
+    `with_nulls` asks for null keys one by one, as keys like any other. A join has only counted them.
+    """
     choice = _CHOICES.get(frame)
     known = choice.result if choice is not None else None
     same = known is not None and tuple(keys.bare) == known.keys and keys.types == known.types
-    return known if same else None
+    if known is None or not same:
+        return None
+    uncounted = known.nulls - sum(heavy.estimate for heavy in known.null_heavy)
+    return None if with_nulls and uncounted > known.theta * known.rows else known
 
 
 def choice_of(frame: DataFrame) -> Choice:

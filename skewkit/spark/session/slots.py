@@ -27,8 +27,8 @@ def terms_of(spark: SparkSession, settings: Settings, partitions: int) -> Terms:
     """Return what a decision weighs in a session. Where nobody knows the slots, as many as partitions."""
     read = conf_reader(spark)
     slots = _slots(spark, read, settings, partitions)
-    cores = _number(read("spark.executor.cores")) or slots.number
-    together = cores // (_number(read("spark.task.cpus")) or 1)
+    cpus = _number(read("spark.task.cpus")) or 1
+    together = (_number(read("spark.executor.cores")) or slots.number * cpus) // cpus
     memory = least_heap(read) * _SHARE / max(1, min(together, slots.number))
     return Terms.of(settings, slots, memory)
 
@@ -47,7 +47,8 @@ def _slots(spark: SparkSession, read: Callable[[str], str | None], settings: Set
         return Slots(most * max(1, (cores or 1) // cpus), "dynamic allocation")
     if executors and cores and not dynamic and master.startswith(_MANAGED):
         return Slots(executors * max(1, cores // cpus), "executors and their cores")
-    found = tasks_at_a_time(spark)
+    # Without a bound of dynamic allocation those that run at this moment say nothing of those that will.
+    found = None if dynamic and master.startswith(_MANAGED) else tasks_at_a_time(spark)
     # What the user sets is how many partitions there are to be, so more than those of the session say nothing.
     if found and any(_number(read(name)) for name in _GIVEN) and found > partitions:
         found = None

@@ -238,5 +238,9 @@ def test_what_may_differ_the_second_time_is_not_cut_where_exchanges_are_not_shar
             said = "native: cold and hot rows would be of two readings, and the frame"
             assert (said in skewkit.explain(ours)) == (df is some), skewkit.explain(ours)
         assert ours.count() == sales.select("k").distinct().count()
+        fickle = F.udf(lambda k: k, "string")("k").alias("k")
+        groups = skewkit.skew_groupby(whole, fickle, strategy="wrap", partitions=4)
+        ours = groups.applyInPandas(totals, TOTALS, merge=add_up) if what == "function" else groups.agg(F.max("v"))
+        assert "strategy   native" in skewkit.explain(ours)
     if cached:
         whole.unpersist()

@@ -274,7 +274,8 @@ def test_what_the_order_of_rows_decides_is_no_salt(spark, facts, written):
     few = spark.range(50).selectExpr("id AS k", "id AS more").limit(20)
     for frame in (latest.drop("n"), facts.join(few, "k", "left"), facts.join(few, "k")):
         assert PlanFacts(frame).repeatable_columns(frame.columns, 9, all_computed=written) == []
-    for frame in (facts.limit(99), facts.sample(0.5), facts.where("rand() < 0.5")):
+    by_python = facts.where(F.udf(lambda k: True, "boolean")("k"))
+    for frame in (facts.limit(99), facts.sample(0.5), facts.where("rand() < 0.5"), by_python):
         assert PlanFacts(frame).repeatable_columns(frame.columns, 9, all_computed=written)
     made = spark.createDataFrame(facts.limit(9).rdd, facts.schema)
     assert PlanFacts(made).repeatable_columns(made.columns, 9, all_computed=written)

@@ -203,11 +203,21 @@ def _table(table: Any, declared: Declared) -> Any:
     names, columns = declared.schema.names, []
     for position, field in enumerate(declared.schema.fields):
         column = table.column(field.name if declared.by_name else position)
-        wanted = _arrow_type(field.dataType)
+        wanted = _arrow_type(field.dataType) or _with_zone(field.dataType)
         nested = wanted is not None and pa.types.is_nested(wanted)
         same = wanted is None or (column.type == wanted if nested else column.type.id == wanted.id)
         columns.append(column if same else _cast(column, wanted, nested))
     return pa.table(columns, names=names)
+
+
+def _with_zone(type_: DataType) -> Any:
+    """Return the Arrow type of what holds timestamps, where PySpark wants to be given their zone."""
+    from pyspark.sql.pandas.types import to_arrow_type
+
+    try:
+        return to_arrow_type(type_, timezone="UTC")
+    except Exception:
+        return None
 
 
 def _cast(column: Any, wanted: Any, nested: bool) -> Any:
