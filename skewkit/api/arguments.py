@@ -9,12 +9,12 @@ from contextvars import ContextVar
 from dataclasses import replace
 from math import inf
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from pyspark import errors as spark_errors
 from pyspark.errors import AnalysisException, PySparkException, PySparkTypeError
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 
-from skewkit.api.unknown_settings import tell_unknown_settings
 from skewkit.checks import whole_number
 from skewkit.errors import (
     ArgumentError,
@@ -27,7 +27,8 @@ from skewkit.errors import (
     nearest,
     shown,
 )
-from skewkit.options import Settings, read_settings
+from skewkit.logs import warn_caller
+from skewkit.options import PREFIX, Settings, read_settings, unknown_settings
 from skewkit.plan.profile.key_profile import KeyProfile
 from skewkit.plan.profile.rehash import NO_KEY, recast
 from skewkit.plan.profile.unread_profiles import named_heavy
@@ -36,6 +37,7 @@ from skewkit.spark.explained.plan_facts import PlanFacts
 from skewkit.spark.expressions.keys import Keys
 from skewkit.spark.session.compat import (
     conf_reader,
+    confs_named,
     default_partitions,
     is_column,
     is_frame,
@@ -45,6 +47,8 @@ from skewkit.spark.session.compat import (
     is_stopped,
 )
 
+_TOLD: WeakKeyDictionary[SparkSession, set[str]] = WeakKeyDictionary()
+"""What each session was warned of. A session in it has been looked through."""
 _FEW = 200
 """Spark's own default of partitions: no more than these are not worth a question."""
 _LEAST_BYTES = 1 << 20
@@ -120,6 +124,20 @@ def coalesced_partitions(partitions: int, all_facts: Sequence[PlanFacts]) -> int
     if not sizes or None in sizes or not all(facts.simple and not facts.computed_widths for facts in all_facts):
         return partitions
     return min(partitions, max(_FEW, sum(size or 0 for size in sizes) // _LEAST_BYTES))
+
+
+def tell_unknown_settings(spark: SparkSession, *, again: bool = True) -> None:
+    """Warn of confs that are named as settings of skewkit and are none, of each once in a session.
+
+    Without `again` each session is looked through once only, as Spark has to list its confs.
+    """
+    if not again and spark in _TOLD:
+        return
+    told = _TOLD.setdefault(spark, set())
+    for warning in unknown_settings(confs_named(spark, PREFIX)):
+        if warning not in told:
+            told.add(warning)
+            warn_caller(warning)
 
 
 def settings_of(df: DataFrame) -> Settings:

@@ -6,8 +6,7 @@ from typing import Any
 
 from pyspark.sql import DataFrame
 
-from skewkit.api.arguments import check_frame
-from skewkit.api.unknown_settings import tell_unknown_settings
+from skewkit.api.arguments import check_frame, tell_unknown_settings
 from skewkit.plan.explanation import choice_text
 from skewkit.spark.session.compat import is_frame
 from skewkit.spark.session.remembered import choices_of

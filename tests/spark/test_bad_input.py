@@ -410,9 +410,16 @@ def test_streams_are_refused_on_both_kinds_of_session(spark):
 
 def test_a_frame_of_a_session_that_was_stopped(spark, df, monkeypatch):
     """Stopping a session takes its context's JVM away; what is left of a frame answers with a bare AssertionError."""
-    other = df.select("k")
+    other, groups, window = df.select("k"), skewkit.skew_groupby(df, "k"), skewkit.skew_window(df, "k", "v")
+    pairs, function = groups.cogroup(skewkit.skew_groupby(df, "k")), F.row_number()
+    aggregate = F.collect_set("v")
     monkeypatch.setattr(spark.sparkContext, "_jsc", None)
     for call in (
+        lambda: groups.agg(aggregate),
+        lambda: groups.sum("v"),
+        lambda: groups.applyInPandas(wrong, "k bigint"),
+        lambda: pairs.applyInPandas(lambda a, b: a, "k bigint"),
+        lambda: window.select(n=function),
         lambda: skewkit.skew_groupby(df, "k"),
         lambda: skewkit.skew_window(df, "k", "v"),
         lambda: skewkit.skew_profile(df, "k"),

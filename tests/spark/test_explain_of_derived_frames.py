@@ -45,7 +45,7 @@ def test_a_name_that_is_none_of_skewkit():
 
 @pytest.mark.connect
 def test_a_conf_that_is_no_setting_is_told_once(spark, monkeypatch):
-    monkeypatch.setattr("skewkit.api.unknown_settings._TOLD", WeakKeyDictionary())
+    monkeypatch.setattr("skewkit.api.arguments._TOLD", WeakKeyDictionary())
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
         with conf(spark, "spark.skewkit.marign", "3"):

@@ -9,6 +9,7 @@ from typing import Any
 from pyspark.sql import DataFrame
 from pyspark.sql.types import StructType
 
+from skewkit.api.arguments import check_frame
 from skewkit.api.group.function_checks import check_arguments, declared, with_schema
 from skewkit.api.group.grouping import Grouping
 from skewkit.errors import ArgumentError, ArgumentTypeError, UnsupportedError
@@ -55,6 +56,7 @@ def cogrouped(left: Grouping, right: object) -> tuple[Grouping, Grouping]:
 @counted()
 def apply_cogroup(left: Grouping, right: Grouping, func: GroupFunction, schema: StructType | str) -> DataFrame:
     """Run a function of pairs of groups, each pair whole on a partition of its own plan."""
+    check_frame(left.df, "skew_groupby")
     check_arguments("func", func, frames=2)
     first, second = (side.df.groupBy(*side.keys.columns) for side in (left, right))
     plain = with_schema(schema, lambda: first.cogroup(second).applyInPandas(func, schema))

@@ -12,6 +12,7 @@ from pyspark.sql.types import NumericType, StructType
 from skewkit.api.arguments import (
     analysed,
     check_batch,
+    check_frame,
     check_partitions,
     given_profile,
     settings_of,
@@ -282,6 +283,7 @@ class SkewGroupedData:
         return SkewCogroupedData(*cogrouped(self._group, getattr(other, "_group", other)))
 
     def _shorthand(self, function: Callable[[Any], Column], name: str, columns: Sequence[str]) -> DataFrame:
+        check_frame(self._group.df, "skew_groupby")
         # Spark checks that the columns are numeric.
         native = analysed(lambda: getattr(self._group.df.groupBy(*self._group.keys.columns), name)(*columns))
         numeric = [f.name for f in self._group.df.schema.fields if isinstance(f.dataType, NumericType)]

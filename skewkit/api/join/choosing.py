@@ -14,7 +14,6 @@ from skewkit.plan.choice import Choice, hot_reason, native_reason, opening_of, s
 from skewkit.plan.costs import QUERY
 from skewkit.plan.explanation import placeholder_lines
 from skewkit.plan.join.prices import makes_many_pairs
-from skewkit.spark.explained.join_operator import top_join
 from skewkit.spark.explained.plan_facts import made_of
 
 Chosen = tuple[DataFrame, Choice]
@@ -59,7 +58,7 @@ def _without_keys(decision: JoinDecision) -> str | None:
         made = decision.most_work.of_made
         if made is not None and not terms.worth_asking(made, QUERY):
             return small_reason(terms, made, request.partitions, QUERY, pairs=decision.most_work.pairs)
-    join = top_join(decision.physical, request.kind)
+    join = decision.native_facts.top_join(request.kind)
     together = decision.most_work.of_sources
     if join is not None and join.startswith("Broadcast"):
         return f"Spark broadcasts one side ({join}): nothing is shuffled"

@@ -45,6 +45,8 @@ TIMES_TOO_LOW = 4.0
 """How many times too small a guess of rows by compressed bytes is taken to be, where a low guess would do harm."""
 COMPUTED = 4096.0
 """Bytes that a row may have in texts, arrays and maps that are computed: nobody knows before."""
+_JOIN = re.compile(r"(BroadcastHashJoin|BroadcastNestedLoopJoin|SortMergeJoin|ShuffledHashJoin|CartesianProduct)")
+_PUSHED = ("semi", "anti")
 _REUSE = "spark.sql.exchange.reuse"
 _MOST_WIDTHS = 64
 """Columns of varying width that are looked up in the plan, the first ones."""
@@ -307,6 +309,19 @@ class PlanFacts:
     def simple(self) -> bool:
         """Whether the frame only reads, selects and filters, so that its sources' rows bound its own."""
         return only_reads(self._logical)
+
+    def top_join(self, kind: str = "") -> str | None:
+        """Return the topmost join operator of the physical plan.
+
+        Spark moves a semi or anti join below other joins of its left side. The topmost one of that kind is taken then.
+
+        >>> left, right = spark.range(9), spark.range(9)
+        >>> PlanFacts(left.join(F.broadcast(right), "id").where("id > 3")).top_join()
+        'BroadcastHashJoin'
+        """
+        below = re.search(rf"{_JOIN.pattern}[^\n]*\bLeft{kind.title()}\b", self.physical) if kind in _PUSHED else None
+        found = below or _JOIN.search(self.physical)
+        return found.group(1) if found else None
 
     @property
     def bounded(self) -> bool:

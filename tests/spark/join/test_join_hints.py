@@ -12,11 +12,11 @@ import skewkit
 from skewkit import KeyProfile, explain, skew_join, skew_profile
 from skewkit.errors import ArgumentError, ColumnNotFoundError, UnsupportedError
 from skewkit.plan import costs
-from skewkit.spark.explained.join_operator import top_join
+from skewkit.spark.explained.plan_facts import PlanFacts
 from skewkit.spark.session.jobs import counted
 from skewkit.testing import assert_same_rows, partition_rows
 from tests.compare import assert_equal_rows, collected
-from tests.helpers import KINDS, assert_split, conf, explained, hot_frames, physical_plan
+from tests.helpers import KINDS, assert_split, conf, explained, hot_frames
 from tests.spark.join.cases import check
 
 PROFILES = {
@@ -105,10 +105,18 @@ def test_a_profile_of_a_day_makes_no_hash_table_of_the_year(spark):
     with conf(spark, "spark.skewkit.hashJoinRows", "60000"), conf(spark, "spark.sql.autoBroadcastJoinThreshold", "-1"):
         for known, operator in ((left, "ShuffledHashJoin"), (day, "SortMergeJoin")):
             joined = skew_join(facts, dims, "k", strategy="salt", left_profile=known, right_profile=right, partitions=4)
-            assert top_join(physical_plan(joined)) == operator
+            assert PlanFacts(joined).top_join() == operator
         unseen = facts.join(dims, "k").select("k", "v")
         joined = skew_join(dims, unseen, "k", strategy="salt", left_profile=right, right_profile=day, partitions=4)
-        assert top_join(physical_plan(joined)) == "SortMergeJoin"
+        assert PlanFacts(joined).top_join() == "SortMergeJoin"
+
+
+def test_a_semi_join_is_found_below_the_joins_that_it_is_moved_under(facts, dims):
+    other = dims.select(F.col("k").alias("j"), F.col("k").alias("more"))
+    both = facts.join(F.broadcast(other), facts["k"] == other["j"])
+    semi = both.join(dims.hint("merge"), "k", "semi")
+    assert PlanFacts(semi).top_join() == "BroadcastHashJoin"
+    assert PlanFacts(semi).top_join("semi") == "SortMergeJoin"
 
 
 def test_a_sample_that_the_driver_has_no_room_for_leaves_the_join_to_spark(spark):
