@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
-from skewkit.plan.costs import Slots, Stage, Terms
+from skewkit.plan.costs import Stage, Terms
 from skewkit.plan.placement.key_plan import KeyPlan
 from skewkit.plan.profile.heavy_key import key_text
 from skewkit.plan.profile.key_profile import KeyProfile
@@ -108,9 +108,9 @@ def small_reason(terms: Terms, stages: Sequence[Stage], partitions: int, asking:
 
 
 def _on_more_slots(terms: Terms, stages: Sequence[Stage], partitions: int, asking: float) -> str:
-    more = replace(terms, slots=Slots(partitions, "as many as partitions"))
-    asked = partitions > terms.slots.number and more.worth_asking(stages, asking)
-    return f"; on {more.slots} they would be asked for (spark.skewkit.slots)" if asked else ""
+    more = terms.on_more_slots(partitions)
+    asked = more is not None and more.worth_asking(stages, asking)
+    return f"; on {partitions} slots they would be asked for (spark.skewkit.slots)" if asked else ""
 
 
 def cold_reason(plan: KeyPlan, weighed: Weighed) -> str | None:

@@ -163,10 +163,14 @@ class Terms:
         >>> Terms(Slots(2, "given")).remedy([Stage(total=40.0, longest=1.5)], 32)
         ''
         """
-        more = replace(self, slots=Slots(partitions, "as many as partitions"))
+        more = self.on_more_slots(partitions)
         best = sum(stage.total for stage in stages) / partitions
-        pays = partitions > self.slots.number and more.pays(more.seconds(stages), best, QUERY)
-        return f"; on {more.slots} a plan may pay (spark.skewkit.slots)" if pays else ""
+        pays = more is not None and more.pays(more.seconds(stages), best, QUERY)
+        return f"; on {partitions} slots a plan may pay (spark.skewkit.slots)" if pays else ""
+
+    def on_more_slots(self, partitions: int) -> Terms | None:
+        """Return the same with a slot for each partition, or None if there are so many."""
+        return replace(self, slots=Slots(partitions, "partitions")) if partitions > self.slots.number else None
 
     def pays(self, native: float, plan: float, deciding: float) -> bool:
         """Return whether the user has the result earlier by a plan than by plain Spark, by the margin."""

@@ -15,6 +15,7 @@ from tests.helpers import conf
 
 PARTITIONS = 32
 DYNAMIC = {"dynamicAllocation.enabled": "true"}
+OF_BEFORE = "by what the operator before knew of the keys"
 SMALL, MIDDLE, LARGE = 10_000, 1_000_000, 20_000_000
 
 
@@ -239,7 +240,8 @@ def test_a_group_by_takes_what_the_join_before_knew_of_its_keys(spark):
         assert (found.strategy, found.jobs) == ("native", 0), found.text
         assert "hashing is balanced" in found.reason
         other = decided(skewkit.skew_groupby(joined, "v").agg(F.collect_set("k")))
-    assert "hashing is balanced" not in other.reason or other.jobs == 1
+    assert OF_BEFORE in found.reason
+    assert OF_BEFORE not in other.reason
 
 
 def test_a_group_by_asks_for_null_keys_that_a_join_has_only_counted(spark):
@@ -248,7 +250,10 @@ def test_a_group_by_asks_for_null_keys_that_a_join_has_only_counted(spark):
         joined = skewkit.skew_join(orders, others(spark, LARGE // 10), "k", "left")
         assert decided(joined).jobs == 1
         found = decided(skewkit.skew_groupby(joined, "k").agg(F.collect_set("v")))
-    assert "by what the operator before knew" not in found.reason, found.text
+    assert OF_BEFORE not in found.reason, found.text
+    assert found.jobs == 1, found.text
+    assert found.strategy != "native", found.text
+    assert found.text.startswith("Key null has 60% of the rows: plain Spark is expected to take"), found.text
 
 
 def test_a_side_that_has_each_key_once_is_not_read_and_need_not_be_counted(spark):
@@ -257,6 +262,16 @@ def test_a_side_that_has_each_key_once_is_not_read_and_need_not_be_counted(spark
         found = decided(skewkit.skew_join(facts(spark, LARGE, 0.5), once, "k", "left"))
     assert found.jobs == 1, found.text
     assert found.strategy == "salt", found.text
+
+
+@pytest.mark.parametrize("bounded", [True, False])
+def test_a_side_that_has_each_key_once_is_broadcast_only_if_its_sources_bound_it(spark, bounded):
+    """It is not read, and what joins and the like make may be any number of rows."""
+    made = others(spark, SMALL) if bounded else others(spark, SMALL).selectExpr("explode(sequence(0, k)) AS k", "w")
+    once = made.groupBy("k").agg(F.max("w").alias("w"))
+    with conf(spark, "spark.skewkit.slots", "64"):
+        found = decided(skewkit.skew_join(facts(spark, LARGE, 0.5), once, "k", "left"))
+    assert (found.strategy == "broadcast_side") == bounded, found.text
 
 
 @pytest.mark.parametrize("columns", [2, 60])

@@ -63,7 +63,8 @@ def skew_groupby(
         ArgumentError: unknown strategy, partitions below 1, or both `profile` and `heavy`.
         ProfileError: the profile is of other keys.
         UnsupportedError: the frame is a stream; or a strategy is asked for that keys of this kind do not allow, such as
-            texts with a collation, which `auto` leaves to plain Spark.
+            texts with a collation, which `auto` leaves to plain Spark. With `spark.sql.retainGroupColumns` off every
+            strategy is plain Spark.
 
     >>> df = spark.range(90).selectExpr("if(id < 60, 'hot', string(id)) AS k", "id AS v")
     >>> grouped = skew_groupby(df, "k", strategy="wrap", partitions=4)

@@ -234,12 +234,12 @@ class JoinDecision:
             notes.append(f"the {side} side's hot keys stay whole: {why}")
         return tuple(notes)
 
-    def alike(self) -> tuple[str, ...]:
+    def kept_together(self) -> tuple[str, ...]:
         """Return notes on sides whose rows of a hot key have nothing by which they could be told apart."""
         cut = [s for s in SIDES if any(matrix.shape.of(s) > 1 for matrix in self.plan.matrices)]
         return tuple(
             f"nothing that comes out the same again tells the {side} side's rows of a hot key apart, so those of one "
-            "input partition stay together: cache() it to have them spread"
+            "input partition stay together: cache() it, or store it if it comes out of a shuffle, to have them spread"
             for side in cut
             if not Salting.of(self.sides.of(side).facts, self.sides.of(side).keys.names).tells_rows
         )

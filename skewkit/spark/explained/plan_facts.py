@@ -22,7 +22,7 @@ from skewkit.spark.explained.physical import (
     reads_files,
 )
 from skewkit.spark.explained.plan_columns import calls_in
-from skewkit.spark.explained.plan_flow import Flow, Output, Trust
+from skewkit.spark.explained.plan_flow import Flow, Output, Trust, takes_whole_rows
 from skewkit.spark.explained.plan_tree import CACHED, PlanNode, PlanTree, read_plans
 from skewkit.spark.explained.plan_walk import flow_of
 from skewkit.spark.explained.pre_partitioned import grouped_by, placed_by
@@ -34,7 +34,6 @@ from skewkit.spark.explained.row_counts import (
     row_bytes,
     rows_are_counted,
     source_bytes,
-    takes_whole_rows,
     varying_widths,
 )
 from skewkit.spark.explained.stability import Verdict

@@ -8,10 +8,21 @@ from functools import cached_property, reduce
 from typing import Literal
 
 from skewkit.spark.explained.expression_stability import UNSEEN
+from skewkit.spark.explained.plan_tree import CACHED, PlanNode
 from skewkit.spark.explained.stability import Verdict
 
 Origin = Literal["stored", "constant", "computed"]
 _STABLE = Verdict()
+_WHOLE_ROWS = frozenset(
+    (
+        *("Project", "Filter", "Union", "Sort", "Repartition", "RepartitionByExpression", "RebalancePartitions"),
+        *("GlobalLimit", "LocalLimit", "Offset", "Tail", "Sample", "CollectMetrics"),
+        *("BatchEvalPython", "ArrowEvalPython"),
+        *("Relation", "RelationV2", "HiveTableRelation", "LogicalRDD", "ExternalRDD", CACHED),
+        *("LocalRelation", "OneRowRelation", "EmptyRelation", "Range"),
+    )
+)
+"""Operators that make each row of one row below them, or read what is stored."""
 
 
 @dataclass(frozen=True)
@@ -31,14 +42,14 @@ class Trust:
 class Output:
     """A column of an operator's result: its name and the numbers that it may have, and what is known of it.
 
-    `positive` says that it is a row number, so above 0 in every row, whatever the order of rows.
+    `numbers_rows` says that it is a row number, so above 0 in every row, whatever the order of rows.
     """
 
     name: str
     ids: frozenset[int]
     verdict: Verdict = _STABLE
     origin: Origin = "stored"
-    positive: bool = False
+    numbers_rows: bool = False
 
 
 @dataclass(frozen=True)
@@ -73,3 +84,14 @@ class Flow:
 def worst(verdicts: Sequence[Verdict]) -> Verdict:
     """Return the worst of some verdicts; without any, all is stable."""
     return reduce(Verdict.worse, verdicts, _STABLE)
+
+
+def takes_whole_rows(logical: PlanNode) -> bool:
+    """Return whether each row of a plan is made of one row of a source, whichever rows are taken.
+
+    >>> takes_whole_rows(PlanNode("GlobalLimit", "9", children=(PlanNode("Range", "(0, 99)"),)))
+    True
+    >>> takes_whole_rows(PlanNode("Window", "[row_number() AS rn#1]", children=(PlanNode("Range", "(0, 99)"),)))
+    False
+    """
+    return logical.operators <= _WHOLE_ROWS

@@ -28,6 +28,11 @@ class Statistics:
     bytes: float
     rows: float | None = None
 
+    @property
+    def is_known(self) -> bool:
+        """Whether the bytes are known: a filter or a selection of what is not has a part of `UNKNOWN`."""
+        return self.bytes < UNKNOWN / 8
+
 
 @dataclass(frozen=True)
 class PlanNode:

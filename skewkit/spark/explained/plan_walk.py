@@ -134,7 +134,7 @@ class _Walk:
         (flow,) = flows
         if _ALWAYS.fullmatch(node.arguments):
             return flow
-        asked = _ABOVE_0.sub(lambda found: "true" if _is_positive(flow, found[1]) else found[0], node.arguments)
+        asked = _ABOVE_0.sub(lambda found: "true" if _numbers_rows(flow, found[1]) else found[0], node.arguments)
         verdict = stability_of(asked, self._around(node, flow))
         return replace(flow, rows=flow.rows.worse(_of_rows(verdict)))
 
@@ -267,16 +267,16 @@ class _Walk:
         for first, *others in zip(*(flow.columns for flow in flows), strict=True):
             verdict = worst([first.verdict, *(other.verdict for other in others)])
             same = all(other.origin == first.origin for other in others)
-            positive = first.positive and all(other.positive for other in others)
+            numbers_rows = first.numbers_rows and all(other.numbers_rows for other in others)
             columns.append(
-                replace(first, verdict=verdict, origin=first.origin if same else "computed", positive=positive)
+                replace(first, verdict=verdict, origin=first.origin if same else "computed", numbers_rows=numbers_rows)
             )
         rows = worst([flow.rows for flow in flows])
         return Flow(rows, tuple(columns), all(flow.positioned for flow in flows))
 
 
-def _is_positive(flow: Flow, number: str) -> bool:
-    return int(number) in flow.by_id and flow.by_id[int(number)].positive
+def _numbers_rows(flow: Flow, number: str) -> bool:
+    return int(number) in flow.by_id and flow.by_id[int(number)].numbers_rows
 
 
 def _of_rows(verdict: Verdict) -> Verdict:

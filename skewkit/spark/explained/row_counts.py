@@ -11,20 +11,12 @@ from skewkit.spark.explained.plan_tree import CACHED, PlanNode
 
 _COLUMN_BYTES, _ROW_BYTES = 12, 8
 """What Spark's statistics take for a row: 8 bytes, and for a column between 1 (boolean) and 20 (text)."""
-_UNKNOWN = 1 << 60
 _NARROW = frozenset(("Project", "Filter", "Union"))
 _NEVER_MORE = frozenset(
     ("Aggregate", "Window", "Sort", "Repartition", "RepartitionByExpression", "GlobalLimit", "LocalLimit")
 )
 _MORE = re.compile(r"Generate|Expand|Join|Product|Map|Python|Script|Sample")
 """In a cache, whose plan is a physical one, what may make more rows than there were."""
-_TAKING = frozenset(
-    (
-        *("GlobalLimit", "LocalLimit", "Offset", "Tail", "Sample", "Sort", "Repartition", "RepartitionByExpression"),
-        *("RebalancePartitions", "CollectMetrics", "BatchEvalPython", "ArrowEvalPython"),
-    )
-)
-_OPAQUE = frozenset(("Relation", "RelationV2", "HiveTableRelation", "LogicalRDD", "ExternalRDD"))
 _SOURCES = frozenset(("LocalRelation", "OneRowRelation", "EmptyRelation", "Range", CACHED))
 _FILES = re.compile(r"\] ?(?:parquet|orc|csv|json|text|xml|avro|binaryFile)$", re.IGNORECASE)
 _HIVE_SERDE = re.compile(r"\[[^,\[\]]+, org\.apache\.hadoop\.hive\.(?:serde2|ql\.io)\.[\w.]+,")
@@ -49,7 +41,7 @@ def guess_rows(logical: PlanNode, *, counted: bool = True) -> int | None:
             continue
         if counted and known.rows is not None:
             total += int(known.rows)
-        elif known.bytes >= _UNKNOWN:
+        elif not known.is_known:
             return None
         else:
             total += int(known.bytes / _row_width(source))
@@ -72,7 +64,7 @@ def estimated(logical: PlanNode, columns: int) -> tuple[int | None, int | None]:
     if known is None:
         return None, None
     multiplied = "Join" in logical.operators and (sources is None or known.bytes > sources)
-    if known.bytes >= _UNKNOWN or (known.rows is None and multiplied):
+    if not known.is_known or (known.rows is None and multiplied):
         return (None if known.rows is None else int(known.rows)), None
     guess = known.bytes / (_ROW_BYTES + _COLUMN_BYTES * columns)
     return int(guess if known.rows is None else known.rows), int(known.bytes)
@@ -80,8 +72,8 @@ def estimated(logical: PlanNode, columns: int) -> tuple[int | None, int | None]:
 
 def source_bytes(logical: PlanNode) -> int | None:
     """Return the bytes that the sources of a plan hold, or None where nobody knows."""
-    sizes = [source.statistics.bytes for source in _sources(logical) if source.statistics is not None]
-    return int(sum(sizes)) if sizes and max(sizes) < _UNKNOWN else None
+    found = [source.statistics for source in _sources(logical) if source.statistics is not None]
+    return int(sum(each.bytes for each in found)) if found and all(each.is_known for each in found) else None
 
 
 def rows_are_counted(logical: PlanNode) -> bool:
@@ -113,17 +105,6 @@ def keeps_bound(logical: PlanNode) -> bool:
     return all(
         node.operator in _NARROW | _SOURCES | _NEVER_MORE or is_of_files(node) for node in logical.walk()
     ) and not any(_MORE.search(each.operator) for cache in logical.walk() for top in cache.inner for each in top.walk())
-
-
-def takes_whole_rows(logical: PlanNode) -> bool:
-    """Return whether each row of a plan is made of one row of a source, whichever rows are taken.
-
-    >>> takes_whole_rows(PlanNode("GlobalLimit", "9", children=(PlanNode("Range", "(0, 99)"),)))
-    True
-    >>> takes_whole_rows(PlanNode("Window", "[row_number() AS rn#1]", children=(PlanNode("Range", "(0, 99)"),)))
-    False
-    """
-    return all(node.operator in _NARROW | _SOURCES | _OPAQUE | _TAKING for node in logical.walk())
 
 
 def is_of_files(node: PlanNode) -> bool:

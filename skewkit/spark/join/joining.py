@@ -179,7 +179,7 @@ def _with_packed(rows: _Rows, keys: JoinKeys, plan: JoinPlan, names: Names) -> D
     helpers, marked, row_hash = list(columns), None, None
     if anywhere is not None or _is_cut(plan, side):
         nulls = (anywhere is not None and bool(route.spread)) or any(None in h.key for h in route.heavy)
-        row_hash = Salting.of(rows.facts, rows.own).hash(alike=nulls, frame=df)
+        row_hash = Salting.of(rows.facts, rows.own).hash(nulls=nulls, frame=df)
     if any(matrix.answered for matrix in plan.matrices):
         # A row's position is that in the frame, and not in what a look-up makes of it.
         salt = {} if row_hash is None else {names("salt"): row_hash}

@@ -69,7 +69,7 @@ class Salting:
         """Whether rows of a key have anything of their own, or all of one input partition go the same way."""
         return bool(self.columns) or self.stored
 
-    def hash(self, first: Sequence[Column] = (), *, alike: bool = False, frame: DataFrame | None = None) -> Column:
+    def hash(self, first: Sequence[Column] = (), *, nulls: bool = False, frame: DataFrame | None = None) -> Column:
         """Return the 64-bit hash of `first` and of what the salt is made of.
 
         Rows of a hot key may be alike in the columns, and content would leave them together. So their position is
@@ -78,14 +78,14 @@ class Salting:
         * The number of the row in its Parquet file, if it is one of `frame`. Spark takes this for a value like any
           other, so that what a later filter asks is still pushed to the files.
         * Its number in its input split, where the rows are `stored`. That needs rows that are `cached`, few columns, or
-          a null key (`alike`), as rows have that found nothing in an outer join.
+          a null key (`nulls`), as rows have that found nothing in an outer join.
         * Else, for few columns and for nulls, their content and the number of the input partition. A task finds its
           rows again, in whatever order.
         """
         if self.parquet and frame is not None and not is_connect(frame) and resolves(frame, _IN_FILE[0]):
             return F.xxhash64(*first, *map(F.col, _IN_FILE))
         content = [F.col(quoted(name)) for name in self.columns]
-        few = alike or len(content) <= _FEW
+        few = nulls or len(content) <= _FEW
         if self.stored and (few or self.cached):
             return F.xxhash64(*first, F.lit(SALT), F.monotonically_increasing_id())
         position = (F.lit(SALT), F.spark_partition_id()) if few else ()

@@ -64,5 +64,5 @@ class Salt(JoinStrategy):
         return (
             *(f"the {side} side's shuffles run twice, once for the look-up: cache() it to save that" for side in twice),
             *super().notes(),
-            *decision.alike(),
+            *decision.kept_together(),
         )
