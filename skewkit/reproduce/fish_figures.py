@@ -96,7 +96,8 @@ PAPER = Paper(
         "Here it is 2, what all other keys get: by its first lines alone CHK gives hot keys at least as many workers "
         "together as that sum asks for, but for rounding. Until November 2026 it was the least d for which d hashed "
         "workers each would reach so many, by Equation (3) of the D-Choices paper: 26 instead of 2 at z = 2 and n = "
-        "128, where it had more than twice the memory and was no more even.",
+        "128, where it had more than twice the memory and was no more even. With 2 M messages of 100,000 keys, seed 1 "
+        "and n = 128, memory is 1.35 times FG's at z = 1.4 and 1.66 times at z = 2.",
         "Algorithm 3 adds every message to C_w when it is sent and once more, as N_w, when the interval "
         "ends. Counted twice, C_w grows without end from half the capacity on; here each message counts "
         "once.",
