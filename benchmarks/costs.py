@@ -1,7 +1,7 @@
 """What a row and a byte cost in each step that Spark takes: the table of `skewkit.plan.costs`.
 
 Every step is timed as the difference of two plans, over rows of two widths, on evenly spread keys; wall time times the
-two slots is its CPU time. The per-row and per-byte costs are those of the line through both widths.
+two slots is its CPU time. The last thing printed is the table: what its lines say beside what was measured.
 """
 
 import statistics
@@ -13,12 +13,28 @@ from pathlib import Path
 from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql import functions as F
 
+from skewkit.plan import costs
+from skewkit.plan.costs import Step
 from skewkit.testing import local_session
 
 SLOTS = 2
 PARTITIONS = 16
 WIDTHS = {"narrow": 2, "wide": 14}
 """Long columns of a row: key and value alone, or twelve more."""
+NARROW = ("output", "sum", "collect")
+"""Plans that read no more than two columns."""
+LINES: dict[str, tuple[tuple[Step, ...], str, tuple[str, ...]]] = {
+    "READ": ((costs.READ,), "read", ()),
+    "WRITTEN, FETCHED": ((costs.WRITTEN, costs.FETCHED), "shuffle", ("read",)),
+    "SORTED": ((costs.SORTED,), "sort", ("shuffle",)),
+    "WINDOWED": ((costs.WINDOWED,), "window", ("sort",)),
+    "PROBED": ((costs.PROBED,), "broadcast", ("read",)),
+    "ARROW": ((costs.ARROW,), "arrow", ("read",)),
+    "ARROW, CALLED": ((costs.ARROW, costs.CALLED), "group_pandas", ("sort",)),
+    "ROUTED": ((costs.ROUTED,), "hash", ("read",)),
+    "COLLECTED, WRITTEN, FETCHED": ((costs.COLLECTED, costs.WRITTEN, costs.FETCHED), "collect", ("read",)),
+}
+"""Lines of the table -> their steps, the plan that takes them, and the plan that it is compared with."""
 
 
 def table(spark: SparkSession, folder: Path, rows: int, columns: int, keys: int) -> DataFrame:
@@ -41,7 +57,7 @@ def seconds(make: Callable[[], DataFrame], runs: int) -> float:
 
 
 def steps(rows: DataFrame, few: DataFrame, half: DataFrame) -> dict[str, Callable[[], DataFrame]]:
-    """Return a plan for each step, and what it is compared with by name in `LESS`."""
+    """Return a plan for each step, by name."""
     shuffled = lambda frame: frame.repartition(PARTITIONS, "k")  # noqa: E731
     by_key = Window.partitionBy("k")
 
@@ -73,6 +89,22 @@ def spark_range(rows: DataFrame, times: int) -> DataFrame:
     return rows.select("k", "v").join(F.broadcast(rows.sparkSession.range(times)), F.lit(True))
 
 
+def compared(measured: dict[tuple[str, str], float]) -> list[str]:
+    """Return the table in microseconds per row, narrow and wide: what a line says, and what was measured."""
+    found = ["| line | narrow: table | measured | wide: table | measured |", "| --- | --- | --- | --- | --- |"]
+    for line, (taken, plan, less) in LINES.items():
+        cells = [line]
+        for width, columns in WIDTHS.items():
+            if width == "wide" and plan in NARROW:
+                cells += ["-", "-"]
+                continue
+            said = sum(step.of(1e6, 8.0 + 8 * columns) for step in taken)
+            took = measured[width, plan] - sum(measured[width, other] for other in less)
+            cells += [f"{said:.2f}", f"{took:.2f}"]
+        found.append(f"| {' | '.join(cells)} |")
+    return found
+
+
 def main(rows: int = 3_000_000, runs: int = 3) -> None:
     """Print seconds of one slot per million rows of each step, over narrow and wide rows."""
     rows = min(rows, 3_000_000)
@@ -92,13 +124,14 @@ def main(rows: int = 3_000_000, runs: int = 3) -> None:
             few.write.mode("overwrite").parquet(str(Path(scratch) / "few"))
             few = spark.read.parquet(str(Path(scratch) / "few"))
             print("half has", half.count())
+            measured: dict[tuple[str, str], float] = {}
             for width, columns in WIDTHS.items():
                 frame = table(spark, Path(scratch) / width, rows, columns, rows // 2)
                 for name, make in steps(frame, few, half).items():
-                    if width == "wide" and name in ("output", "sum"):
+                    if width == "wide" and name in NARROW:
                         continue
-                    took = seconds(make, runs)
-                    print(f"{width:8} {name:16} {took / rows * 1e6:8.3f}", flush=True)
+                    measured[width, name] = seconds(make, runs) / rows * 1e6
+                    print(f"{width:8} {name:16} {measured[width, name]:8.3f}", flush=True)
             nothing = spark.range(10)
             for name, make in {
                 "query": lambda: nothing.where("id < 5"),
@@ -106,5 +139,6 @@ def main(rows: int = 3_000_000, runs: int = 3) -> None:
                 "python": lambda: nothing.mapInArrow(lambda parts: parts, "id bigint"),
             }.items():
                 print(f"fixed    {name:16} {seconds(make, 5) / SLOTS:8.3f} s")
+            print("\n".join(["", "Microseconds per row on one slot:", "", *compared(measured)]))
         finally:
             spark.stop()
