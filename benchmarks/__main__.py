@@ -9,6 +9,7 @@ BENCHMARKS = (
         "never_lose",
         "pipelines",
         "keyquery",
+        "defining",
         "costs",
         "join",
         "joinshapes",
