@@ -1,5 +1,7 @@
 """Conditions with a one-sided predicate: what it rules out is spread, in every type of join."""
 
+import re
+
 import pytest
 from pyspark.sql import functions as F
 
@@ -22,10 +24,49 @@ def test_rows_are_those_of_plain_spark(frames, how):
     equal, safe = left["k"] == right["key"], left["k"].eqNullSafe(right["key"])
     for on in (
         equal & (right["w"] > 40) & (left["v"] % 3 == 0),
-        safe & (left["v"] % 90 == right["w"] * 1) & (left["v"] > 5),
+        safe & (left["v"] % 2 == right["w"] % 2) & (left["v"] > 5),
     ):
         joined = skewkit.skew_join(left, right, on, how)
         assert_same_rows(joined, left.join(right, on, how))
+        text = skewkit.explain(joined)
+        assert f"strategy   {'salt' if how == 'full' else 'broadcast_head'}" in text, text
+
+
+CALLS = {
+    # a predicate of the left side -> a type of join, and whether it is known that the predicate cannot fail
+    "lower(s) = ' a'": ("left", True),
+    "upper(s) <> ' A'": ("full", True),
+    "trim(s) = 'A'": ("anti", True),
+    "length(s) > 1 AND s IS NOT NULL": ("full", True),
+    "month(day) = 3 OR dayofmonth(day) > 25": ("left", True),
+    "year(day) = 2023": ("anti", True),
+    "startswith(trim(lower(s)), 'a') AND month(day) IN (1, 3)": ("full", True),
+    "ltrim(s) = 'A'": ("left", False),
+    "quarter(day) = 1": ("full", False),
+    "month(at) = 1": ("anti", False),
+}
+
+
+@pytest.mark.every(4)
+@pytest.mark.parametrize("call", CALLS)
+def test_calls_that_cannot_fail_become_part_of_the_key(frames, call):
+    left, right = frames
+    left = left.selectExpr(
+        "*",
+        "if(v % 3 = 0, null, if(v % 3 = 1, ' A', 'bb')) AS s",
+        "date_add(date'2023-12-20', int(v % 100)) AS day",
+        "timestamp_seconds(v * 10000) AS at",
+    )
+    on, (how, folded) = (left["k"] == right["key"]) & F.expr(call), CALLS[call]
+    joined = skewkit.skew_join(left, right, on, how, partitions=8)
+    assert_same_rows(joined, left.join(right, on, how))
+    text = skewkit.explain(joined)
+    if how == "full" and not folded:
+        assert "strategy   native" in text, text
+        assert "stay whole: a full join keeps the right side's rows, and the condition is more than" in text, text
+    else:
+        assert re.search(r"strategy   (salt|broadcast_head)", text), text
+        assert ("residual   the rest of the condition" in text) != folded, text
 
 
 def test_ruled_out_rows_of_a_full_join_are_spread(frames):
