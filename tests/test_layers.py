@@ -16,6 +16,8 @@ from pathlib import Path
 
 import pytest
 
+import skewkit
+
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "skewkit"
 
@@ -284,7 +286,7 @@ import importlib, sys
 class Blocker:
     def find_spec(self, name, path=None, target=None):
         if name.partition(".")[0] in {NOT_WITHOUT_EXTRAS!r}:
-            raise ModuleNotFoundError("blocked: " + name)
+            raise ModuleNotFoundError("blocked: " + name, name=name)  # as Python does of what is not installed
 
 sys.meta_path.insert(0, Blocker())
 sys.path.insert(0, {str(ROOT)!r})
@@ -307,6 +309,23 @@ def test_everything_before_spark_imports_without_spark():
     done = run_without_extras(f"print([importlib.import_module(name).__name__ for name in {names!r}])")
     assert done.returncode == 0, done.stderr
     assert ast.literal_eval(done.stdout) == names
+
+
+def test_what_needs_spark_says_how_to_install_it():
+    code = """
+import skewkit
+
+for name in (*skewkit._MODULES, *skewkit._PACKAGES):
+    try:
+        getattr(skewkit, name)
+    except skewkit.errors.EnvironmentProblem as error:
+        assert str(error) == f"skewkit.{name} needs pyspark: pip install 'skewkit[spark]'", error
+        print(name)
+"""
+    done = run_without_extras(code)
+    assert done.returncode == 0, done.stderr
+    pure = {"Decision", "HeavyKey", "KeyPlan", "KeyProfile", "delta", "partitioners", "simulator"}  # delta is lazy, too
+    assert set(done.stdout.split()) == {*skewkit._MODULES, *skewkit._PACKAGES} - pure
 
 
 def test_import_skewkit_loads_nothing_heavy():

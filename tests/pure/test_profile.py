@@ -279,6 +279,17 @@ def test_plot_draws_the_heavy_keys():
     matplotlib.use("Agg")
     axes = exact_profile([7] * 60 + [None] * 20 + list(range(10, 30))).plot()
     assert [bar.get_width() for bar in axes.patches] == [0.6, 0.2]
+    assert [text.get_text() for text in axes.texts] == []
+
+
+@pytest.mark.parametrize("rows", [list(range(2_000)), []])
+def test_plot_of_no_heavy_key_says_so(rows):
+    matplotlib = pytest.importorskip("matplotlib")
+    matplotlib.use("Agg")
+    axes = exact_profile(rows).plot()
+    assert list(axes.patches) == []
+    assert axes.get_xlim()[0] == 0
+    assert [text.get_text() for text in axes.texts] == ["no heavy key"]
 
 
 DAMAGE = {
