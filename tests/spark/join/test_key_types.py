@@ -10,6 +10,7 @@ from pyspark.sql import functions as F
 import skewkit
 from skewkit import explain, skew_join, skew_profile
 from skewkit.errors import UnsupportedError
+from skewkit.spark.session.jobs import counted
 from skewkit.testing import assert_same_rows, partition_rows
 from tests.helpers import KINDS, VERSION, assert_split, assert_spread
 from tests.spark.join.cases import HOT, check
@@ -45,6 +46,20 @@ def test_key_types(spark, key):
     facts = spark.range(0, 200, 1, 3).selectExpr("id AS v", f"if(id % 23 = 0, NULL, {KEY_TYPES[key]}) AS k")
     dims = spark.range(0, 30, 1, 2).selectExpr("id AS w", f"if(id % 13 = 0, NULL, {KEY_TYPES[key]}) AS k")
     check(facts, dims, "k", strategy="auto" if key == "collated" else "salt")
+
+
+@pytest.mark.parametrize(("how", "join"), [("inner", "CartesianProduct"), ("left", "BroadcastNestedLoopJoin")])
+def test_a_constant_key_is_left_to_spark_without_a_job(spark, how, join):
+    facts = spark.range(0, 300, 1, 3).selectExpr("id AS v", "1 AS k")
+    dims = spark.range(0, 20, 1, 2).selectExpr("id AS w", "1 AS j")
+    for on in (facts["k"] == dims["j"], F.lit(1) == F.lit(1)):
+        with counted() as used:
+            joined = skew_join(facts, dims, on, how)
+        assert used.jobs == 0
+        assert "strategy   native" in explain(joined)
+        assert_same_rows(joined, facts.join(dims, on, how))
+    constant = explain(skew_join(facts, dims, facts["k"] == dims["j"], how))
+    assert re.search(rf"strategy   native: .*\({join}\): nothing is shuffled", constant), constant
 
 
 @pytest.mark.connect

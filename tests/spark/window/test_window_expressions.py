@@ -182,6 +182,19 @@ def test_durations_along_times(facts, type_):
     same(df, window, {"n": F.count("v"), "rank": F.rank()}, expected)
 
 
+@pytest.mark.parametrize(("type_", "instants"), [("timestamp", "t"), ("timestamp_ntz", "from_utc_timestamp(t, zone)")])
+def test_durations_where_clocks_go_back(facts, type_, instants):
+    """Along a timestamp two instants with one local time are an hour apart, and a day has 24 hours."""
+    zone = "America/New_York"  # there clocks went back at 06:00 UTC, from 02:00 to 01:00
+    times = "timestamp'2023-11-05 05:00:00Z' + make_dt_interval(0, 0, int(v * 7919 % 3000) - 1500) t"
+    df = facts.selectExpr("k", "v", times, f"'{zone}' zone")
+    with conf(facts.sparkSession, "spark.sql.session.timeZone", zone):
+        df = df.withColumn("at", F.col("t").cast(type_))
+        spec = Window.partitionBy("k").orderBy(F.unix_micros(F.expr(instants)))
+        expected = F.count("v").over(spec.rangeBetween(-24 * 3600 * 1_000_000, 0))
+        same(df, cut(df, "at").rangeBetween(timedelta(days=-1), 0), {"n": F.count("v")}, {"n": expected})
+
+
 @pytest.mark.every(2)
 @pytest.mark.parametrize("bounds", [(-7, 0), (timedelta(days=-7), 0)], ids=str)
 def test_days_along_dates(facts, bounds):
