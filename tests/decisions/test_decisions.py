@@ -143,11 +143,30 @@ def test_operators(spark, call, cell, expected):
     with conf(spark, "spark.skewkit.slots", str(slots)), conf(spark, "spark.skewkit.broadcastSide", "1"):
         found = decided(call(facts(spark, rows, share, columns)))
     assert (found.strategy, found.jobs) == expected, found.text
+    read = "  note       all of the frame was read for the sample of its keys: it is not one table of files"
+    assert (read in found.text) == (found.jobs == 1 and rows > MIDDLE), found.text
     if expected[0] != "native":
         first = found.text.splitlines()[0]
         plain = r"plain Spark is expected to take [\d.,]+ s on 64 slots, its longest task [\d.,]+ s"
         taken = rf"Key 7 has \d+% of the (rows|work): {plain}, and .+ [\d.,]+ s, so it is taken\."
         assert re.fullmatch(taken, first), first
+
+
+@pytest.mark.parametrize("merge", [None, lambda rows: rows], ids=["whole", "merge"])
+def test_what_a_function_costs_decides_where_it_is_said(spark, merge):
+    def explained(seconds: float | None) -> tuple[str, int, str]:
+        frame = facts(spark, SMALL, 0.9)
+        groups = skewkit.skew_groupby(frame, "k")
+        found = decided(groups.applyInPandas(lambda rows: rows, frame.schema, merge=merge, seconds_per_row=seconds))
+        note = "".join(line for line in found.text.splitlines() if line.startswith("  note") and "cost" in line)
+        return found.strategy, found.jobs, note.removeprefix("  note       ")
+
+    parts = ", and with merge= a hot group is computed in parts" if merge is None else ""
+    with conf(spark, "spark.skewkit.slots", "64"):
+        unknown = "the function is taken to cost little for a row; seconds_per_row= says what it costs"
+        assert explained(None) == ("native", 0, unknown + parts)
+        assert explained(1e-7) == ("native", 0, "its rows cost what seconds_per_row= says" + parts)
+        assert explained(1e-2) == ("native" if merge is None else "wrap", 1, "")
 
 
 @pytest.mark.parametrize("slots", [2, 64])

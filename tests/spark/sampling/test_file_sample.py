@@ -9,6 +9,7 @@ import pytest
 from pyarrow import orc
 from pyspark.sql import functions as F
 
+import skewkit
 from skewkit.options import Settings
 from skewkit.plan.profile.key_profile import KeyProfile
 from skewkit.spark.explained.plan_facts import PlanFacts
@@ -58,6 +59,24 @@ def test_a_table_sorted_by_its_key_shows_every_key_of_three_percent(spark, table
     assert profile.rows == pytest.approx(48_000, rel=0.1)
     assert "48 of 96 files" in str(profile)
     assert KeyProfile.from_json(profile.to_json()) == profile
+
+
+NOTED = {
+    # call -> the strategy that is taken
+    "cut group-by": ("wrap", lambda df: skewkit.skew_groupby(df, "k").agg(F.collect_set("v"))),
+    "native group-by": ("native", lambda df: skewkit.skew_groupby(df, "v").agg(F.collect_set("k"))),
+    "cut window": ("split", lambda df: skewkit.skew_window(df, "k", "v").select(n=F.row_number())),
+    "native window": ("native", lambda df: skewkit.skew_window(df, "v", "k").select(n=F.row_number())),
+}
+
+
+@pytest.mark.parametrize("call", NOTED)
+def test_explain_says_how_many_files_were_read(spark, tables, call):
+    strategy, made = NOTED[call]
+    with conf(spark, "spark.skewkit.sampleRows", "100"):
+        text = skewkit.explain(made(spark.read.parquet(str(tables / "sorted")).select("k", "v")))
+    assert f"  strategy   {strategy}" in text, text
+    assert text.count("  note       the keys are from a sample of 48 of 96 files\n") == 1, text
 
 
 def test_files_that_are_not_taken_are_not_read(spark, tables):
