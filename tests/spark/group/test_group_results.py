@@ -22,6 +22,7 @@ from pyspark.sql.types import (
     FloatType,
     IntegerType,
     LongType,
+    MapType,
     ShortType,
     StringType,
     StructField,
@@ -114,6 +115,33 @@ def test_arrow_tables_of_other_types_get_those_of_the_schema():
     assert found.schema.types == [pa.int64(), pa.list_(pa.field("element", pa.int64()))]
     assert found.column("x").to_pylist() == [1, 1, None, 2, 3]
     assert found.column("a").to_pylist() == [[1], [1], [1], [], [7]]
+
+
+@pytest.mark.parametrize(
+    ("type_", "values"),
+    [
+        (ArrayType(TimestampType()), [[WHEN, None], [WHEN], [], None]),
+        (StructType([StructField("at", TimestampType())]), [{"at": WHEN}, {"at": WHEN}, {"at": None}, None]),
+        (MapType(StringType(), TimestampType()), [[("a", WHEN)], [("b", WHEN)], [], None]),
+    ],
+    ids=["array", "struct", "map"],
+)
+def test_timestamps_inside_of_arrow_columns_get_the_type_of_the_schema(type_, values):
+    """Newer versions of PySpark name no Arrow type for them without a zone, and parts of several types are no table."""
+    moment = pa.timestamp("us", "UTC")
+
+    def holding(of, value):
+        if isinstance(type_, ArrayType):
+            return pa.array([value], pa.list_(pa.field("element", of)))
+        return pa.array([value], pa.struct([("at", of)]) if isinstance(type_, StructType) else pa.map_(pa.string(), of))
+
+    declared = Declared(StructType([StructField("x", type_)]), arrow=True)
+    units = (moment, pa.timestamp("ms", "UTC"), pa.timestamp("s", ZONE), moment)
+    parts = [pa.table({"x": holding(unit, value)}) for unit, value in zip(units, values, strict=True)]
+    found = in_schema(parts, declared, ZONE)
+    assert found.schema.field("x").type == holding(moment, None).type
+    whole = pa.concat_arrays([holding(moment, value) for value in values])
+    assert found.column("x").to_pylist() == whole.to_pylist()
 
 
 @pytest.fixture(scope="module")
