@@ -67,6 +67,9 @@ def test_the_rows_are_plain_sparks(spark, name):
             assert ours.columns == plain.columns
             applied = grouped.applyInPandas(total, schema, merge=add_up)
             expected = df.groupBy("x").applyInPandas(total, schema)
+            taken = "native" if name == "retainGroupColumns" else "wrap"
+            for text in map(skewkit.explain, (ours, applied)):
+                assert f"  strategy   {taken}" in text, text
             if name != "retainGroupColumns":  # by whose keys rows are compared
                 assert_same_rows(ours, plain, unordered=("set",))
                 assert_same_rows(applied, expected)
