@@ -7,6 +7,7 @@ from pyspark.sql import functions as F
 
 import skewkit
 from skewkit.testing import assert_same_rows, partition_rows
+from tests.helpers import conf
 
 
 @pytest.fixture(scope="module")
@@ -75,6 +76,41 @@ def test_ruled_out_rows_of_a_full_join_are_spread(frames):
     joined = skewkit.skew_join(left, right, on, "full", strategy="salt", partitions=8)
     rows = partition_rows(joined.where(F.col("k") == 7))
     assert max(rows) <= 0.25 * sum(rows), rows
+
+
+OF_TYPES = [
+    "x / 3 + abs(-x) > 100 AND (name LIKE 'a%' OR NOT name LIKE '%8')",
+    "day >= current_date() - 7 AND CASE WHEN name LIKE 'b%' THEN year(at) = 2024 ELSE price >= 3 AND at < now() END",
+]
+
+
+@pytest.mark.parametrize("how", ["inner", "left", "right", "full"])
+@pytest.mark.parametrize("predicate", OF_TYPES)
+def test_a_predicate_whose_types_say_that_it_cannot_fail(frames, how, predicate):
+    left, right = frames
+    left = left.selectExpr(
+        *("*", "v / 4.0D AS x", "concat(if(v % 7 < 5, 'a', 'b'), v) AS name", "cast(v / 100 AS decimal(9,2)) AS price"),
+        *("date_add(current_date(), int(v % 11) - 9) AS day", "timestamp '2024-01-01 00:00:00' AS at"),
+    )
+    on = (left["k"] == right["key"]) & F.expr(predicate)
+    joined = skewkit.skew_join(left, right, on, how, partitions=8, heavy=[7], strategy="salt")
+    assert "strategy   salt" in skewkit.explain(joined)
+    assert "the condition is more than" not in skewkit.explain(joined)
+    assert "compared with each pair" not in skewkit.explain(joined)
+    columns = ("k", "v", "key", "w")
+    assert_same_rows(joined.select(*columns), left.join(right, on, how).select(*columns))
+
+
+@pytest.mark.parametrize("ansi", ["true", "false"])
+def test_whole_numbers_overflow_in_ansi_mode_alone(spark, frames, ansi):
+    left, right = frames
+    left = left.withColumn("most", F.expr("if(v = 68, 2147483647, int(v))"))  # its key is on the left alone
+    with conf(spark, "spark.sql.ansi.enabled", ansi):
+        on = (left["k"] == right["key"]) & (left["most"] + 1 > 0)
+        joined = skewkit.skew_join(left, right, on, "full", partitions=8)
+        said = "the condition is more than an equality of keys" in skewkit.explain(joined)
+        assert said == (ansi == "true")
+        assert_same_rows(joined, left.join(right, on, "full"))
 
 
 @pytest.mark.connect
