@@ -245,10 +245,9 @@ def given_profile(
     if heavy is not None:
         own = keys.given or keys.types
         try:
-            values = heavy_values(heavy, keys)
-            if tuple(own) == keys.types:
-                _check_types(values, keys)
-            return named_heavy(keys.names, keys.types, [_as_cast(value, own, keys.types, zone) for value in values])
+            values = [_as_cast(value, own, keys.types, zone) for value in heavy_values(heavy, keys)]
+            _check_types(values, keys)
+            return named_heavy(keys.names, keys.types, values)
         except (AttributeError, TypeError, ValueError, ArithmeticError, LookupError) as error:
             if isinstance(error, SkewkitError):
                 raise
@@ -270,13 +269,15 @@ def given_profile(
 
 
 def _check_types(values: Sequence[tuple[Any, ...]], keys: Keys) -> None:
-    """Check that hot keys that the user named are values of the key's types: others would never be met."""
+    """Check that hot keys that the user named are values of the types that keys are compared in: others are not met."""
+    own = keys.given or keys.types
     for key in values:
-        for value, name, type_ in zip(key, keys.names, keys.types, strict=True):
+        for value, name, before, type_ in zip(key, keys.names, own, keys.types, strict=True):
             if not is_value_of(value, type_):
+                types = before if before == type_ else f"{before}, compared as {type_}"
                 raise ArgumentError(
                     f"a value of heavy= is {type(value).__name__} {shown(value)}, and no value of the key column "
-                    f"{name!r}, which is {type_}; name keys as that column has them"
+                    f"{name!r}, which is {types}; name keys as that column has them"
                 )
 
 

@@ -43,7 +43,7 @@ def plan_text(plan: KeyPlan, *, counted: bool = True) -> str:
             f"expected load: mean {mean:,.0f}, greatest {plan.straggler:.2f} times the mean, "
             f"plain Spark {plan.native_straggler:.2f} times"
             if counted
-            else "the keys' weights are not known, so they are taken as equal",
+            else "nobody has counted the keys that were named: their weights are taken as equal",
             *(f"  {key_text(h.key)}: {_parts_text(h.parts)}" for h in plan.heavy[:_SHOWN]),
         ]
     )

@@ -110,9 +110,10 @@ def _cheapest(decision: JoinDecision) -> _Taken:
 def _cheapest_of_named(decision: JoinDecision) -> _Taken:
     """Return the strategy that `auto` takes for keys that the user names as hot, and why."""
     native, main, keys = STRATEGIES["native"](decision), decision.evidence.main, decision.plan.keys
-    if not main.heavy and not main.null_heavy:
+    if not main.heavy and not main.null_heavy and not decision.request.heavy:
         return _Taken(native, "no key was named as hot")
-    if not keys.heavy and not (keys.spread and decision.may_have_null_keys):
+    spread = keys.spread and decision.may_have_null_keys and (main.heavy or main.null_heavy)
+    if not keys.heavy and not spread:
         return _Taken(native, "of the keys that were named, the join has no row to spread")
     most = decision.most_work.of_named
     if most is not None and not decision.terms.worth_asking(most, 0.0):
@@ -126,7 +127,10 @@ def _cheapest_of_named(decision: JoinDecision) -> _Taken:
     if bound is not None:
         return _Taken(native, f"{bound}; {named}")
     if decision.weighed is None:
-        return _Taken(STRATEGIES["salt"](decision), named)
+        doubt = (
+            f"; a sample of the keys does not find {', '.join(decision.doubted)} to be hot" if decision.doubted else ""
+        )
+        return _Taken(STRATEGIES["salt"](decision), f"{named}{doubt}")
     best, prices, _ = _priced(decision.weighed)
     return _Taken(best, f"{named}; expected on {decision.terms.slots}: {_seconds(prices)}")
 

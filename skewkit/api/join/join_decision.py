@@ -109,17 +109,26 @@ class JoinDecision:
     def weighed(self) -> JoinDecision | None:
         """This join by what a query says of the keys that the user names, or None.
 
-        It is asked where the shuffle that `salt` needs takes `ODDS` times as long. A sample that does not find every
-        named key to be hot says nothing: the user may know better.
+        A sample that does not find every named key to be hot says nothing: the user may know better.
         """
+        found = self._sampled
+        return None if found is None or self.doubted or not found.plan.keys.is_more_balanced else found
+
+    @cached_property
+    def doubted(self) -> tuple[str, ...]:
+        """The named keys that a query, where one is asked, does not find to be hot."""
+        if self._sampled is None:
+            return ()
+        hot = {heavy.hash for heavy in self._sampled.plan.keys.heavy}
+        return tuple(_name(heavy.key) for heavy in self.plan.keys.heavy if heavy.hash not in hot)
+
+    @cached_property
+    def _sampled(self) -> JoinDecision | None:
+        """This join with a query in place of the named keys, where the shuffle of `salt` takes `ODDS` times as long."""
         if any(side.facts.rows is None for side in self.sides):
             return None
-        found = self.unnamed
         shuffle = [Stage(joined_work(self.sides.map(lambda side: side.most_rows), self.widths, 0.0))]
-        if not self.terms.worth_weighing(shuffle, found.asking):
-            return None
-        named, hot = ({heavy.hash for heavy in each.plan.keys.heavy} for each in (self, found))
-        return found if named <= hot and found.plan.keys.is_more_balanced else None
+        return self.unnamed if self.terms.worth_weighing(shuffle, self.unnamed.asking) else None
 
     @property
     def deciding(self) -> float:

@@ -80,8 +80,9 @@ def skew_join(
             they are salted. They are taken to be hot in the frame that surely has
             more rows, as far as the optimizer knows. Else they are hot in the left one (in a right join the right one).
             What Spark broadcasts as a whole is left to it with `auto`, and so is a side that is repartitioned by the
-            key. An empty list says that no key is hot. Values that `left.hint("skew", "k", value)` or
-            `right.hint(...)` names for the key are the same as these.
+            key. An empty list says that no key is hot. A key that one side has no room for, such as 300 where it is a
+            tinyint, is spread only where the join returns unmatched rows of the other side. Values that
+            `left.hint("skew", "k", value)` or `right.hint(...)` names for the key are the same as these.
         left_profile: profile of the left keys. Without it both sides are profiled as far as need be, as a rule in one
             query.
         right_profile: profile of the right keys, used with `left_profile`. Without it `broadcast_head` profiles the

@@ -303,7 +303,8 @@ def test_the_rows_are_plain_sparks(halved, always_weighed, how):
 def test_a_key_that_is_not_found_to_be_hot_is_treated_as_the_user_says(halved, always_weighed):
     facts, dims = halved
     said = explain(skew_join(facts, dims, "k", heavy=[0, 5], partitions=4))
-    assert "strategy   salt" in said
+    assert "strategy   salt: these keys were given as hot; a sample of the keys does not find 5 to be hot" in said
+    assert "nobody has counted the keys that were named" in said
     assert "expected on" not in said
 
 
@@ -311,3 +312,33 @@ def test_frames_of_unknown_size_are_salted(spark, halved, always_weighed):
     facts, dims = halved
     unknown = spark.createDataFrame(facts.limit(100).rdd)
     assert "expected on" not in explain(skew_join(unknown, dims, "k", heavy=[0], partitions=4))
+
+
+@pytest.mark.connect
+@pytest.mark.parametrize(
+    ("how", "spread"), [("inner", False), ("left", False), ("anti", False), ("right", True), ("full", True)]
+)
+def test_a_key_that_a_side_cannot_have_is_spread_only_where_the_others_rows_are_returned(spark, how, spread):
+    small = spark.range(0, 6_000, 1, 4).selectExpr("tinyint(if(id % 2 = 0, 0, id % 100)) AS k", "id AS v")
+    large = spark.range(0, 900, 1, 4).selectExpr("if(id % 2 = 0, 300, id % 100) AS k", "id AS w")
+    joined = skew_join(small, large, "k", how, heavy=[300], partitions=4)
+    said = explain(joined)
+    assert ("strategy   salt" in said) == spread
+    if not spread:
+        assert "native: of the keys that were named, the join has no row to spread" in said
+        assert "300 is no value of the left key, which is tinyint: it matches nothing, and is not spread" in said
+    assert_equal_rows(collected(joined), collected(small.join(large, "k", how)))
+    both = skew_join(small, large, "k", how, heavy=[0, 300], partitions=4)
+    assert "strategy   salt" in explain(both)
+    assert_equal_rows(collected(both), collected(small.join(large, "k", how)))
+
+
+@pytest.mark.parametrize(
+    ("types", "value"), [(("int", "bigint"), 1 << 70), (("int", "bigint"), 1.5), (("tinyint", "int"), 1 << 31)]
+)
+def test_a_key_that_neither_side_can_have_is_an_error(spark, types, value):
+    left, right = (spark.range(9).selectExpr(f"{type_}(id) AS k") for type_ in types)
+    with pytest.raises(
+        ArgumentError, match=f"no value of the key column 'k', which is {types[0]}, compared as {types[1]}"
+    ):
+        skew_join(left, right, "k", heavy=[0, value])
