@@ -8,7 +8,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from skewkit.errors import EnvironmentProblem, SkewkitError, nearest
+from skewkit.errors import SkewkitError, nearest, with_pyspark
 
 if TYPE_CHECKING:
     from skewkit.api.explain import explain
@@ -81,16 +81,12 @@ _PACKAGES = ("delta", "partitioners", "simulator", "testing")
 
 
 def __getattr__(name: str) -> Any:
-    try:
+    with with_pyspark(f"skewkit.{name}"):
         if name in _MODULES:
             found = globals()[name] = getattr(import_module(_MODULES[name]), name)
             return found
         if name in _PACKAGES:
             return import_module(f"skewkit.{name}")
-    except ModuleNotFoundError as error:
-        if error.name != "pyspark":
-            raise
-        raise EnvironmentProblem(f"skewkit.{name} needs pyspark: pip install 'skewkit[spark]'") from error
     message = f"module 'skewkit' has no attribute {name!r}"
     raise AttributeError(message if name.startswith("_") else f"{message}: {nearest(name, [*__all__, *_PACKAGES])}")
 

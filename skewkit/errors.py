@@ -12,7 +12,8 @@ from __future__ import annotations
 import datetime as dt
 import decimal
 import difflib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 
 
 class SkewkitError(Exception):
@@ -57,6 +58,21 @@ class AttachError(SkewkitError, RuntimeError):
 
 class EnvironmentProblem(SkewkitError, RuntimeError):
     """Java, Spark or a jar that the call needs is missing or has the wrong version."""
+
+
+@contextmanager
+def with_pyspark(name: str) -> Iterator[None]:
+    """Import what needs PySpark for a public name.
+
+    Raises:
+        EnvironmentProblem: PySpark is not installed.
+    """
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        if error.name != "pyspark":
+            raise
+        raise EnvironmentProblem(f"{name} needs pyspark: pip install 'skewkit[spark]'") from error
 
 
 _SHOWN = (str, bytes, bytearray, int, float, complex, range, type, dt.date, dt.time, dt.timedelta, decimal.Decimal)

@@ -321,11 +321,18 @@ for name in (*skewkit._MODULES, *skewkit._PACKAGES):
     except skewkit.errors.EnvironmentProblem as error:
         assert str(error) == f"skewkit.{name} needs pyspark: pip install 'skewkit[spark]'", error
         print(name)
+for name in skewkit.delta.__all__:
+    try:
+        getattr(skewkit.delta, name)
+    except skewkit.errors.EnvironmentProblem as error:
+        assert str(error) == f"skewkit.delta.{name} needs pyspark: pip install 'skewkit[spark]'", error
+        print(f"delta.{name}")
 """
     done = run_without_extras(code)
     assert done.returncode == 0, done.stderr
+    of_delta = {"delta.merge", "delta.write", "delta.MergeBuilder", "delta.ProfileHistory"}
     pure = {"Decision", "HeavyKey", "KeyPlan", "KeyProfile", "delta", "partitioners", "simulator"}  # delta is lazy, too
-    assert set(done.stdout.split()) == {*skewkit._MODULES, *skewkit._PACKAGES} - pure
+    assert set(done.stdout.split()) == {*skewkit._MODULES, *skewkit._PACKAGES, *of_delta} - pure
 
 
 def test_import_skewkit_loads_nothing_heavy():

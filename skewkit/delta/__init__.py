@@ -8,6 +8,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from skewkit.errors import with_pyspark
+
 if TYPE_CHECKING:
     from skewkit.delta.merge_builder import MergeBuilder, merge
     from skewkit.delta.planned_write import write
@@ -25,5 +27,6 @@ __all__ = ["MergeBuilder", "ProfileHistory", "merge", "write"]
 
 def __getattr__(name: str) -> Any:
     if name in _MODULES:
-        return getattr(import_module(_MODULES[name]), name)
+        with with_pyspark(f"skewkit.delta.{name}"):
+            return getattr(import_module(_MODULES[name]), name)
     raise AttributeError(f"module 'skewkit.delta' has no attribute {name!r}")

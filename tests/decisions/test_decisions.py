@@ -152,6 +152,28 @@ def test_operators(spark, call, cell, expected):
         assert re.fullmatch(taken, first), first
 
 
+def test_a_window_that_cannot_be_cut_says_what_was_read(spark):
+    frame = facts(spark, LARGE, 0.5).selectExpr("k", "if(k = 7, 1, v) AS o")
+    with conf(spark, "spark.skewkit.slots", "64"):
+        found = decided(skewkit.skew_window(frame, "k", "o").select(n=F.rank()))
+    assert "the hot partitions have one value of the order" in found.reason
+    assert (found.strategy, found.jobs) == ("native", 1)
+    assert "all of the frame was read for the sample of its keys" in found.text
+
+
+def test_a_window_with_a_profile_of_weights_is_priced_by_its_rows(spark):
+    """The weight of a row, here 1,000, is not what a window's row costs."""
+    frame = facts(spark, MIDDLE, 0.5)
+    weighted = skewkit.skew_profile(frame.withColumn("weight", F.lit(1000)), "k", weight="weight")
+    with conf(spark, "spark.skewkit.slots", "64"):
+        by_rows, by_weight = (
+            decided(skewkit.skew_window(frame, "k", "v", profile=profile).select(t=F.sum("v"))).text.splitlines()[0]
+            for profile in (skewkit.skew_profile(frame, "k"), weighted)
+        )
+    assert "of the rows" in by_rows
+    assert by_weight == by_rows.replace("of the rows", "of the weight")
+
+
 @pytest.mark.parametrize("merge", [None, lambda rows: rows], ids=["whole", "merge"])
 def test_what_a_function_costs_decides_where_it_is_said(spark, merge):
     def explained(seconds: float | None) -> tuple[str, int, str]:

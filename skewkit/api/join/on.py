@@ -15,6 +15,7 @@ from skewkit.errors import ArgumentError, ArgumentTypeError, shown
 from skewkit.plan.join.kinds import KINDS
 from skewkit.plan.join.pair import SIDES, Pair, Side
 from skewkit.spark.explained.failing import never_fails
+from skewkit.spark.expressions.columns import read_literal
 from skewkit.spark.expressions.comparison import compared_type
 from skewkit.spark.expressions.condition import compared, conjuncts
 from skewkit.spark.expressions.keys import find_keys
@@ -209,4 +210,6 @@ def _may_be_of(other: DataFrame, column: Column, *, referred: bool = True) -> bo
 def _shared(left: DataFrame, right: DataFrame, condition: Column) -> bool:
     """Return whether a condition compares columns that both frames have, as a frame and its own aggregate do."""
     sides = compared(condition, tells_case=tells_case(left.sparkSession))
-    return sides is not None and all(resolves(df, column) for df in (left, right) for column in sides[:2])
+    if sides is None or all(read_literal(column) for column in sides[:2]):
+        return False
+    return all(resolves(df, column) for df in (left, right) for column in sides[:2])

@@ -241,7 +241,8 @@ class WindowDecision:
     @cached_property
     def weighed(self) -> Weighed:
         """What plain Spark takes, and what the plan takes."""
-        rows, width, keys = self.profile.rows, row_bytes(self.asked.df.schema), self.keys
+        width, keys = row_bytes(self.asked.df.schema), self.keys
+        rows = self.profile.rows if self.profile.weight is None else self.facts.most_source_rows
         native = native_window_stages(rows, width, keys.native_straggler / keys.partitions)
         deciding = 0.0 if self.asked.profile is not None or self.is_cut else self.asking
         return Weighed(self.terms, native, cut_window_stages(keys, rows, width), deciding)
@@ -355,12 +356,13 @@ class WindowDecision:
             return plain, replace(choice, opening=self._opening, notes=self._asked_notes)
         plan, asked = self.plan, self.asked
         if isinstance(plan, str):
-            return plain, self._choice("native", plan, self.profile)
+            return plain, replace(self._choice("native", plan, self.profile), notes=self._asked_notes)
         prefix = marked(KnownCuts(asked.keys, asked.partitions, self.profile, plan))
         try:
             frame = split(asked.df, asked.keys, asked.by, plan, self.expressions, self.calls, self.reach, prefix)
         except AnalysisException as error:
-            return plain, self._choice("native", f"Spark does not take the split form: {first_line(error)}")
+            choice = self._choice("native", f"Spark does not take the split form: {first_line(error)}")
+            return plain, replace(choice, notes=self._asked_notes)
         choice = self._choice("split", hot_reason(self.keys, self.weighed), self.profile)
         return frame, replace(choice, plan=self.keys, notes=self._notes(plan, self.calls), opening=self._opening)
 
@@ -369,7 +371,8 @@ class WindowDecision:
         """The sentence that `explain` begins with; none where the strategy was asked for."""
         if self.asked.strategy != "auto":
             return ""
-        return self.weighed.opening(self.keys, "a window in blocks", taken=self.cold_because is None)
+        of = "rows" if self.profile.weight is None else "weight"
+        return self.weighed.opening(self.keys, "a window in blocks", taken=self.cold_because is None, of=of)
 
     @property
     def _asked_notes(self) -> tuple[str, ...]:

@@ -20,9 +20,13 @@ def native_window_stages(rows: float, width: float, share: float) -> list[Stage]
 
 
 def cut_window_stages(plan: KeyPlan, rows: float, width: float) -> list[Stage]:
-    """Return the stages of a window whose hot partitions are cut: hot rows are read once more and corrected."""
+    """Return the stages of a window whose hot partitions are cut: hot rows are read once more and corrected.
+
+    The plan's loads may be weights; a row has the mean of them.
+    """
     share = plan.straggler / plan.partitions
-    hot = sum(heavy.weight for heavy in plan.heavy if len(heavy.parts) > 1)
+    weight = sum(heavy.weight for heavy in plan.heavy if len(heavy.parts) > 1)
+    hot = rows * weight / max(sum(plan.loads), 1.0)
     total = FETCHED.of(rows, width) + WINDOWED.of(rows, width) + READ.of(hot, width) + (READ.row + WINDOWED.row) * hot
     moved = ROUTED.of(rows) + WRITTEN.of(rows, width)
     return [Stage(moved, fixed=PLANNED), Stage(total, total * share, STAGE * (1 + _BRANCHES), rows * width * share)]

@@ -60,6 +60,8 @@ def test_a_constant_key_is_left_to_spark_without_a_job(spark, how, join):
         assert_same_rows(joined, facts.join(dims, on, how))
     constant = explain(skew_join(facts, dims, facts["k"] == dims["j"], how))
     assert re.search(rf"strategy   native: .*\({join}\): nothing is shuffled", constant), constant
+    without_columns = explain(skew_join(facts, dims, F.lit(1) == F.lit(1), how))
+    assert "no equality of a left and a right column" in without_columns
 
 
 @pytest.mark.connect
