@@ -43,8 +43,10 @@ CALLS = {
     "year(day) = 2023": ("anti", True),
     "startswith(trim(lower(s)), 'a') AND month(day) IN (1, 3)": ("full", True),
     "ltrim(s) = 'A'": ("left", False),
-    "quarter(day) = 1": ("full", False),
-    "month(at) = 1": ("anti", False),
+    "quarter(day) = 1": ("full", True),
+    "month(at) = 1": ("anti", True),
+    "hour(day) = 0": ("full", False),
+    "add_months(day, 1) > day": ("anti", False),
 }
 
 
