@@ -4,6 +4,7 @@ import pytest
 from pyspark.sql import functions as F
 
 from skewkit.spark.explained.failing import never_fails
+from skewkit.spark.session.compat import is_connect
 from tests.helpers import conf
 
 
@@ -41,7 +42,12 @@ UNSAFE = [
     r"name LIKE 'a\\'",
     r"name LIKE 'x AND a\\b'",
     "name LIKE '1!%' ESCAPE '!'",
+    "name LIKE 'x AND y!z' ESCAPE '!'",
+    "name LIKE 'x,y!z' ESCAPE '!'",
     "name LIKE name",
+    "CASE WHEN ok THEN age = 'null' END",
+    "CASE WHEN ok THEN age = '\u0663' END",
+    "CASE WHEN ok THEN cast(cast(2147483647 AS float) AS int) > 3 END",
     "name LIKE CASE WHEN true THEN name END",
     "name ILIKE 'a%'",
     "name RLIKE '('",
@@ -105,6 +111,19 @@ def test_an_allow_list(rows):
 
 
 @pytest.mark.connect
+def test_frames_of_connect_may_be_resolved_in_ansi_mode(spark, rows):
+    with conf(spark, "spark.sql.ansi.enabled", "false"):
+        assert [never_fails(rows, F.expr(text)) for text in WRAPS] == [not is_connect(spark)] * len(WRAPS)
+
+
+@pytest.mark.parametrize("name", ["length", "upper", "abs", "coalesce", "cast"])
+def test_functions_of_users_may_have_any_name(rows, name):
+    """What they return has a number in the plan."""
+    function = lambda value: value  # noqa: E731
+    function.__name__ = name
+    assert not never_fails(rows, F.udf(function, "int")("age") == 1)
+
+
 def test_what_wraps_around_without_ansi_mode(spark, rows):
     with conf(spark, "spark.sql.ansi.enabled", "false"):
         assert [text for text in (*SAFE, *TYPED, *WRAPS) if not never_fails(rows, F.expr(text))] == []

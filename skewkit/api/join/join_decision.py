@@ -120,7 +120,7 @@ class JoinDecision:
         if self._sampled is None:
             return ()
         hot = {heavy.hash for heavy in self._sampled.plan.keys.heavy}
-        return tuple(_name(heavy.key) for heavy in self.plan.keys.heavy if heavy.hash not in hot)
+        return tuple(key_text(heavy.key) for heavy in self.plan.keys.heavy if heavy.hash not in hot)
 
     @cached_property
     def _sampled(self) -> JoinDecision | None:

@@ -12,12 +12,11 @@ from skewkit.plan.join.pair import Pair, opposite
 from skewkit.plan.profile.heavy_key import HeavyKey, key_text
 from skewkit.plan.profile.key_profile import KeyProfile
 from skewkit.plan.profile.rehash import rehashed
-from skewkit.plan.profile.values import is_value_of
+from skewkit.plan.profile.values import BITS_OF, is_value_of
 from skewkit.spark.join.join_keys import JoinKeys
 from skewkit.spark.session.compat import in_force
 
 _ZONE = "spark.sql.session.timeZone"
-_WHOLE = ("tinyint", "smallint", "int", "bigint")
 
 
 def given_profiles(request: JoinRequest, keys: JoinKeys) -> tuple[Pair[KeyProfile | None], tuple[str, ...]]:
@@ -48,18 +47,19 @@ def _that_match(named: KeyProfile, keys: JoinKeys, kind: str) -> tuple[KeyProfil
     notes = dict[HeavyKey, str]()
     for side, own in Pair(keys.left, keys.right).items():
         types = own.given or own.types
+        exact = [type_ if compared in BITS_OF else compared for type_, compared in zip(types, own.types, strict=True)]
         if opposite(side) in KINDS[kind].returns_unmatched:
             continue
         for heavy in named.heavy:
-            if not all(map(_may_have, heavy.key, types)):
+            if not all(map(_may_have, heavy.key, exact)):
                 said = f"{key_text(heavy.key)} is no value of the {side} key, which is {', '.join(types)}"
                 notes[heavy] = f"{said}: it matches nothing, and is not spread"
     return replace(named, heavy=tuple(h for h in named.heavy if h not in notes)), tuple(notes.values())
 
 
 def _may_have(value: object, type_: str) -> bool:
-    """Return whether a column of a type may have a value that it is compared with: numbers alone are told."""
-    return type_ not in _WHOLE or not isinstance(value, Number) or is_value_of(value, type_)
+    """Return whether a column of a type may have a value that it is compared with: whole numbers alone are told."""
+    return type_ not in BITS_OF or not isinstance(value, Number) or is_value_of(value, type_)
 
 
 def _left_out(given: Pair[KeyProfile | None], used: Pair[KeyProfile | None], *, null_safe: bool) -> tuple[str, ...]:

@@ -12,7 +12,8 @@ from typing import Any
 
 from skewkit.hashing.spark import struct_fields
 
-_WHOLE = {"tinyint": 7, "smallint": 15, "int": 31, "bigint": 63}
+BITS_OF = {"tinyint": 7, "smallint": 15, "int": 31, "bigint": 63}
+"""Bits of whole numbers beside the sign."""
 
 
 def is_value_of(value: Any, type_: str) -> bool:
@@ -24,8 +25,8 @@ def is_value_of(value: Any, type_: str) -> bool:
     if value is None:
         return True
     number = isinstance(value, Number) and not isinstance(value, bool)
-    if type_ in _WHOLE:
-        return number and value % 1 == 0 and -1 << _WHOLE[type_] <= value < 1 << _WHOLE[type_]
+    if type_ in BITS_OF:
+        return number and value % 1 == 0 and -1 << BITS_OF[type_] <= value < 1 << BITS_OF[type_]
     if type_ in ("float", "double") or type_.startswith("decimal"):
         return number
     if type_ == "boolean":

@@ -12,7 +12,7 @@ from pyspark.sql import functions as F
 
 from skewkit.spark.explained.plan_columns import calls_in
 from skewkit.spark.explained.sure_casts import FRACTIONS, NUMBERS, cast_is_sure, literal_is_sure, word_of
-from skewkit.spark.session.compat import explained_whole, in_force
+from skewkit.spark.session.compat import explained_whole, in_force, is_connect
 
 _ASKED = "_skew_asked"
 _ANSI = "spark.sql.ansi.enabled"
@@ -23,16 +23,18 @@ _CALLS = {
     *("upper", "ucase", "lower", "lcase", "trim", "substring", "date_add", "date_sub", *_INTS.split("|")),
 }
 """Functions whose casts the plan shows; it does not show those inside `nvl` and its kind."""
-_NUMBER = r"-?\d{1,38}(?:\.\d{1,38})?"
+_NUMBER = r"-?[0-9]{1,38}(?:\.[0-9]{1,38})?"
 _VALUE = rf"(?:‹\w+›|{_NUMBER})"
 """‹int› stands for what cannot fail and is of this type."""
-_DAY = r"\d{4}-\d\d-\d\d(?: (?:[01]\d|2[0-3]):\d\d:\d\d)?"
+_DAY = r"[0-9]{4}-[0-9]{2}-[0-9]{2}(?: (?:[01][0-9]|2[0-3]):[0-9]{2}:[0-9]{2})?"
 _CAST = re.compile(rf"(?<!\w)(try_)?(?:ansi_)?cast\(({_VALUE}) as (\w+(?:\(\d+,\d+\))?)\)")
 _DAY_CAST = re.compile(rf"cast\(({_DAY}) as (?:date|timestamp|timestamp_ntz)\)")
 _NULL = re.compile(r"cast\(null as \w+\)")
 _ZONE = re.compile(r"(?:, |(?<=current_date\())Some\([\w/+:-]+\)")
 _NOW = r"(?:current_timestamp|now)\(\)"
 _MOMENT = re.compile(rf"cast\({_NOW} [-+] INTERVAL '\d{{1,4}}' [A-Z]+ as timestamp\)|{_NOW}")
+_EXACT = 7
+"""Digits, point and sign that a float holds exactly enough: a whole number of them is cast back to itself."""
 _NOT_ZERO = rf"(?=-?[\d.]*[1-9]){_NUMBER}"
 _REMAINDER = re.compile(rf" % {_NOT_ZERO}(?=[\s)])")
 _ARITHMETIC = re.compile(rf"\(({_VALUE}) ([-+*/%]|div) ({_VALUE})\)")
@@ -43,7 +45,9 @@ _TEXT = re.compile(rf"\b(?:upper|ucase|lower|lcase|trim|substring)\(‹string›
 _INT = re.compile(rf"\b(?:{_INTS})\({_VALUE}(?:, {_VALUE})?\)")
 _ESCAPED = re.compile(r"\\[\\%_]")
 _LIKE = re.compile(r" LIKE (?!CASE |if )[^()\[\]{}‹›,'\"]*(?=[),]| AND | OR | THEN | ELSE | END|$)")
-_FAILING = re.compile(r" [-+*/%] |-[A-Za-z_(‹]|\bdiv\b|\blike\b|\bcast\(|subquery|\[|\.\.\.|\{|\)#\d", re.IGNORECASE)
+_FAILING = re.compile(
+    r" [-+*/%] |-[A-Za-z_(‹]|\bdiv\b|\blike\b|\bcast\(|subquery|\[|\.\.\.|\{|[)›]#\d|\bescape\b", re.IGNORECASE
+)
 """Also a UDF, whose result has a number: it may have the name of any function."""
 
 
@@ -81,7 +85,11 @@ def never_fails(frame: DataFrame, column: Column) -> bool:
     expression = None if found is None else _typed(found[1], frame.dtypes)
     if expression is None:
         return False
-    expression = _reduced(expression, ansi=in_force(frame.sparkSession, _ANSI) != "false")
+    # A frame of Connect is resolved when it runs, and by then the session may be in ANSI mode.
+    ansi = is_connect(frame) or in_force(frame.sparkSession, _ANSI) != "false"
+    if not ansi or "null" not in str(column):  # the text 'null' looks like NULL in a plan, but not in a Column
+        expression = _NULL.sub("null", expression)
+    expression = _reduced(expression, ansi=ansi)
     expression = _ESCAPED.sub("", _REMAINDER.sub("", expression))
     if "\\" not in expression and "#" not in expression:  # no pattern has a wrong escape, or is of a column
         expression = _LIKE.sub(" = ", expression)
@@ -120,7 +128,7 @@ def _reduced(text: str, *, ansi: bool) -> str:
     >>> _reduced("(‹int› + 1) > abs(‹int›)", ansi=True), _reduced("(‹int› + 1) > abs(‹int›)", ansi=False)
     ('(‹int› + 1) > abs(‹int›)', '‹int› > ‹int›')
     """
-    text = _MOMENT.sub("‹timestamp›", _NULL.sub("null", _ZONE.sub("", text)).replace("current_date()", "‹date›"))
+    text = _MOMENT.sub("‹timestamp›", _ZONE.sub("", text).replace("current_date()", "‹date›"))
     text = _DAY_CAST.sub(lambda found: found[1] if _is_day(found[1]) else found[0], text)
     before = None
     while text != before:
@@ -137,7 +145,8 @@ def _cast(found: re.Match[str], *, ansi: bool) -> str:
         return f"‹{to}›" if cast_is_sure(value[1:-1], to, ansi=ansi and not found[1]) else found[0]
     if not literal_is_sure(value, to):
         return found[0]
-    return value if to in NUMBERS else f"‹{to}›"
+    exact = to in NUMBERS and (to not in FRACTIONS or len(value) <= _EXACT)
+    return value if exact else f"‹{to}›"
 
 
 def _arithmetic(found: re.Match[str], *, ansi: bool) -> str:
@@ -164,7 +173,7 @@ def _between(found: re.Match[str], *, ansi: bool) -> str:
         widest = "double" if type_ in FRACTIONS else "bigint"
         sure = all(re.fullmatch(_NUMBER, limit) and literal_is_sure(limit, widest) for limit in limits)
     else:
-        longest = {"date": 10, "timestamp": 19, "timestamp_ntz": 19}.get(type_, 0)
+        longest = {"date": 10, "timestamp": 19}.get(type_, 0)
         sure = all(len(limit) <= longest and _is_day(limit) for limit in limits)
     return "‹boolean›" if sure else found[0]
 

@@ -8,11 +8,12 @@ from __future__ import annotations
 import re
 from decimal import Decimal
 
+from skewkit.plan.profile.values import BITS_OF
+
 NUMBERS = ("tinyint", "smallint", "int", "bigint", "float", "double")
 """From the narrowest to the widest: each has room for those before it."""
 FRACTIONS = ("float", "double")
 """Their arithmetic ends in infinity or NaN and raises nothing, but where it divides by zero."""
-_BITS = {"tinyint": 7, "smallint": 15, "int": 31, "bigint": 63}
 _TIMES = ("date", "timestamp", "timestamp_ntz")
 _DECIMAL = re.compile(r"decimal_(\d+)_(\d+)")
 
@@ -20,10 +21,10 @@ _DECIMAL = re.compile(r"decimal_(\d+)_(\d+)")
 def word_of(type_: str) -> str:
     """Return a type as one word.
 
-    >>> word_of("decimal(10,2)"), word_of("int")
-    ('decimal_10_2', 'int')
+    >>> word_of("decimal(10,2)"), word_of("decimal(5,-2)"), word_of("int")
+    ('decimal_10_2', 'decimal_5_minus2', 'int')
     """
-    return re.sub(r"\W+", "_", type_).strip("_")
+    return re.sub(r"\W+", "_", type_.replace("-", "minus")).strip("_")
 
 
 def cast_is_sure(source: str, target: str, *, ansi: bool) -> bool:
@@ -61,8 +62,8 @@ def literal_is_sure(text: str, target: str) -> bool:
     (True, False)
     """
     value, (whole, fraction) = Decimal(text), _digits(text)
-    if target in _BITS:
-        return not fraction and -1 << _BITS[target] <= value < 1 << _BITS[target]
+    if target in BITS_OF:
+        return not fraction and -1 << BITS_OF[target] <= value < 1 << BITS_OF[target]
     room = _DECIMAL.fullmatch(target)
     if room is not None:
         return whole <= int(room[1]) - int(room[2]) and fraction <= int(room[2])
@@ -85,5 +86,5 @@ def _has_room(source: str, target: str) -> bool:
         return target in FRACTIONS if own else target in NUMBERS and NUMBERS.index(source) <= NUMBERS.index(target)
     before, after = int(room[1]) - int(room[2]), int(room[2])
     if own is None:
-        return source in _BITS and before >= len(str(1 << _BITS[source]))
+        return source in BITS_OF and before >= len(str(1 << BITS_OF[source]))
     return before >= int(own[1]) - int(own[2]) and after >= int(own[2])
