@@ -38,7 +38,8 @@ SETTINGS = {
     "spark.sql.session.timeZone": "UTC",
     # Four short lives of a JVM: its second compiler would take more than it gives, and so would full collections
     # whenever the classes it has loaded fill a little more.
-    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:MetaspaceSize=512m",
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:MetaspaceSize=512m "
+    "-XX:ReservedCodeCacheSize=256m",  # without the second compiler it is 48 MB, which the job may fill
 }
 NOTE = "spark.databricks.delta.commitInfo.userMetadata"
 

@@ -45,8 +45,8 @@ def write(
     * One query over the frame counts rows per partition value and samples rows to see their bytes in Parquet.
     * A second one takes rows of the values that are cut, or of one of several files without partition columns.
       Only the first tells which values those are, and how far apart in the frame the rows of a file stand.
-    * With a profile there is no query. Bytes per row are then those of the largest of the table's last writes, else of
-      the files that the frame reads, else a guess by its types.
+    * With a profile nothing is counted, and every value's rows are taken to be as long as the mean. Bytes per row are
+      those of the largest of the table's last writes. For a table that has none one query samples rows, not keys.
     * `maxRecordsPerFile` is set to the rows of two targets, unless it is given.
     * Delta's optimized write is off for this write, so the rows are shuffled once.
 

@@ -7,6 +7,7 @@ from pyspark.sql import functions as F
 
 import skewkit
 from skewkit import delta
+from skewkit.api.repartition import by_file_size
 from skewkit.testing import assert_same_rows
 from tests.delta.frames import KIB, added, days, read, tasks
 from tests.delta.tablelog import assert_planned, sizes
@@ -91,6 +92,39 @@ def test_an_old_profile_costs_files_but_no_rows(spark, tmp_path):
     assert 0 < max(rows) <= plan.rows_per_file, "rows per byte are a guess, and the writer stops where it says"
     assert len(sizes(tmp_path / "new")[HOT]) > 1
     assert_same_rows(read(spark, tmp_path / "new"), frame)
+
+
+@pytest.mark.parametrize(
+    "columns",
+    [
+        ["id", "sha2(string(id), 256) AS text"],
+        ["id", "id % 7 AS few", "repeat('x', 300) AS same"],
+        ["id % 1000 AS number", "array(id, id + 1, id + 2) AS list", "string(id % 3) AS word"],
+    ],
+)
+@pytest.mark.parametrize("stored", [True, False])
+def test_a_new_table_by_a_profile_samples_rows_and_counts_nothing(spark, tmp_path, monkeypatch, columns, stored):
+    # By the types of these columns a row has another number of bytes.
+    frame = spark.range(0, 120_000, 1, 5).selectExpr("if(id % 10 < 8, 0, id % 50) AS day", *columns)
+    if stored:
+        frame.write.parquet(str(tmp_path / "source"))
+        frame = spark.read.parquet(str(tmp_path / "source")).where("day < 45")
+    profile = skewkit.skew_profile(frame, "day")
+    asked = []
+    query = by_file_size.partition_sizes
+    monkeypatch.setattr(by_file_size, "partition_sizes", lambda df, keys: asked.append((df, keys)) or query(df, keys))
+    plan = delta.write(frame, tmp_path / "probe", partition_by="day", profile=profile)
+    target = max(4 * KIB, int(sum(sizes(tmp_path / "probe")[HOT]) / 6))
+    plan = delta.write(frame, tmp_path / "t", partition_by="day", target_file_bytes=target, profile=profile)
+    assert "by the profile" in str(plan)
+    assert "sampled rows" in str(plan)
+    assert len(asked) == 2
+    for df, keys in asked:
+        assert keys is None
+        assert "day" not in df.columns
+    assert_planned(sizes(tmp_path / "t"), target)
+    assert len(sizes(tmp_path / "t")[HOT]) > 1
+    assert_same_rows(read(spark, tmp_path / "t"), frame)
 
 
 def test_an_old_profile_beside_last_files_keeps_to_two_targets(spark, tmp_path):

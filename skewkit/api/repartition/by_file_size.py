@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import numpy.typing as npt
 from pyspark.sql import DataFrame
 
@@ -22,12 +23,14 @@ from skewkit.plan.write.value_profile import value_profile
 from skewkit.spark.explained.plan_facts import PlanFacts
 from skewkit.spark.explained.row_counts import row_bytes
 from skewkit.spark.expressions.keys import Keys, find_keys
+from skewkit.spark.expressions.selecting import without
+from skewkit.spark.sampling.file_sample import sample_files
 from skewkit.spark.session.compat import conf_reader, default_partitions
 from skewkit.spark.session.jobs import counted
 from skewkit.spark.session.remembered import remember
 from skewkit.spark.session.slots import terms_of
 from skewkit.spark.write.file_rows import file_rows
-from skewkit.spark.write.partition_sizes import partition_sizes
+from skewkit.spark.write.partition_sizes import SAMPLED, PartitionSizes, partition_sizes
 from skewkit.spark.write.write_route import routed, write_salting
 
 FILE_BYTES = 128 << 20
@@ -56,7 +59,7 @@ def repartition_by_file_size(
     * Smaller ones are one file each, packed into tasks by LPT (`skewkit.partitioners.rules.lpt`).
     * Sizes are those of Parquet files, found by encoding a sample. Files are then within a factor of 2 of the target,
       of values that have as much.
-    * One query counts rows and lengths per partition value. There is none with a profile.
+    * One query counts rows and lengths per partition value. With a profile it only samples rows.
     * A second one samples the values that are cut, or the rows of one of several files where there are no partition
       columns. Only the first tells which values those are, and how far apart in the frame the rows of a file stand.
 
@@ -65,7 +68,7 @@ def repartition_by_file_size(
         *keys: partition columns; none for a table without.
         target_file_bytes: bytes of a file, or a text such as "64MB". 128 MiB if None.
         compression: the writer's codec; the session's if None.
-        profile: a profile by the same keys. Then there is no query, and bytes per row are guessed from the plan.
+        profile: a profile by the same keys. Then nothing is counted, and every value's rows are of mean length.
 
     Raises:
         ColumnNotFoundError: a column is not in the frame.
@@ -131,37 +134,29 @@ def file_plan(
     row_size: float | None = None,
     notes: tuple[str, ...] = (),
 ) -> FilePlan:
-    """Plan the files of a frame by one query or two, or by a profile and none.
+    """Plan the files of a frame by one query or two, or by a profile and none, or a sample of rows.
 
     `row_size` are the bytes of a row in the last files of the same table, for plans by a profile.
     """
     slots = terms_of(df.sparkSession, settings_of(df), default_partitions(df.sparkSession)).slots.number
+    codec = compression or conf_reader(df.sparkSession)(_CODEC) or "snappy"
     if profile is not None:
-        plan = _by_profile(df, keys, target, profile, row_size, slots, notes)
+        plan = _by_profile(df, keys, target, codec, profile, row_size, slots, notes)
     else:
-        plan = _counted(df, keys, target, compression, slots, notes)
+        plan = _counted(df, keys, target, codec, slots, notes)
     if plan.cut and not write_salting(df, keys).tells_rows:
         plan = replace(plan, notes=(*plan.notes, _ALIKE))
     return plan
 
 
-def _counted(
-    df: DataFrame, keys: Keys | None, target: int, compression: str | None, slots: int, notes: tuple[str, ...]
-) -> FilePlan:
+def _counted(df: DataFrame, keys: Keys | None, target: int, codec: str, slots: int, notes: tuple[str, ...]) -> FilePlan:
     sizes = partition_sizes(df, keys)
-    codec = compression or conf_reader(df.sparkSession)(_CODEC) or "snappy"
     names = keys.names if keys is not None else ()
     if not sizes.rows.size:
         return plan_files(names, (), target, notes=notes)
-    has_sample = sizes.sample.num_columns and sizes.sample.num_rows
     shape = sizes.rows, sizes.lengths, sizes.varying
-    rest = sizes.rows * float(sum(map(row_bytes, sizes.unsampled)))
-    if has_sample:
-        sample = sampled_rows(sizes.sample, sizes.varying, sizes.sample_lengths, codec)
-        found = value_bytes(sample, sizes.rows, sizes.lengths, target) + rest
-        sized = f"from {sizes.sample.num_rows:,} sampled rows, encoded with {codec}"
-    else:
-        found, sized = sizes.rows * row_bytes(df.schema), "by the types of the columns"
+    rest = sizes.rows * _unsampled(sizes)
+    found, sized = _sampled_bytes(df, sizes, sizes.rows, sizes.lengths, target, codec)
 
     def planned(found: npt.NDArray[Any], sized: str) -> tuple[list[ValueBytes], FilePlan]:
         each = zip(sizes.values, sizes.hashes.tolist(), sizes.rows.tolist(), found.tolist(), strict=True)
@@ -169,7 +164,7 @@ def _counted(
         return values, plan_files(names, values, target, slots=slots, sized_by=sized, counted_by="counted", notes=notes)
 
     values, plan = planned(found, sized)
-    own = values_to_sample(plan, values) if has_sample else {}
+    own = values_to_sample(plan, values) if sizes.has_sample else {}
     if own:
         value_of, table = file_rows(df, keys, plan, tuple(own), rows_of_files(plan, values, own))
         known = own_bytes(found - rest, file_rows_of_values(own, value_of, table), *shape, target, codec)
@@ -179,10 +174,35 @@ def _counted(
     return plan if keys is None else replace(plan, profile=value_profile(keys.names, keys.types, values))
 
 
+def _sampled_bytes(
+    df: DataFrame,
+    sizes: PartitionSizes,
+    rows: npt.NDArray[Any],
+    lengths: npt.NDArray[np.float64],
+    target: int,
+    codec: str,
+) -> tuple[npt.NDArray[np.float64], str]:
+    """Return the bytes (values,) of so many rows (values,) each, by the sample of all rows, and how they were found.
+
+    `lengths` (values, varying) are sums over these rows (`PartitionSizes`).
+    """
+    if not sizes.has_sample:
+        return rows * row_bytes(df.schema), "by the types of the columns"
+    sample = sampled_rows(sizes.sample, sizes.varying, sizes.sample_lengths, codec)
+    found = value_bytes(sample, rows, lengths, target) + rows * _unsampled(sizes)
+    return found, f"from {sizes.sample.num_rows:,} sampled rows, encoded with {codec}"
+
+
+def _unsampled(sizes: PartitionSizes) -> float:
+    """Return the bytes that a row may take in the columns that no sample is taken of."""
+    return float(sum(map(row_bytes, sizes.unsampled)))
+
+
 def _by_profile(
     df: DataFrame,
     keys: Keys | None,
     target: int,
+    codec: str,
     profile: KeyProfile,
     row_size: float | None,
     slots: int,
@@ -193,23 +213,26 @@ def _by_profile(
     given_profile(profile, None, keys)
     if profile.weight is not None:
         raise ProfileError(f"this profile weighs rows by {profile.weight!r}; a write needs one that counts rows")
-    facts = PlanFacts(df)
-    size, sized = row_size, "as in the last files of this table"
-    if size is None and facts.parquet and facts.source_bytes and profile.rows:
-        size, sized = facts.source_bytes / profile.rows, "as in the files that the frame reads"
-    if size is None:
-        size, sized = row_bytes(df.schema), "by the types of the columns, which may be far off"
+    load = group_load(profile)
+    rows = np.array([h.weight for h in load.heavy] + list(load.tail))
+    if row_size is not None:
+        found, sized = rows * row_size, "as in the last files of this table"
+    else:
+        # A directory's files have no partition columns.
+        sizes = partition_sizes(without(sample_files(PlanFacts(df), SAMPLED).frame, *keys.names), None)
+        means = sizes.lengths.sum(axis=0) / max(1, sizes.rows.sum())
+        found, sized = _sampled_bytes(df, sizes, rows, rows[:, None] * means, target, codec)
+    size = float(found.sum() / max(1.0, rows.sum()))
     if profile.unlisted * size > ABOVE * target:
         notes = (*notes, f"a value of up to {profile.unlisted:,.0f} rows may be missing in the profile, and is not cut")
-    load = group_load(profile)
-    values = [ValueBytes(", ".join(map(str, h.key)), h.hash, h.weight, h.weight * size) for h in load.heavy]
-    tail = [weight * size for weight in load.tail]
+    each = zip(load.heavy, found.tolist(), strict=False)
+    values = [ValueBytes(", ".join(map(str, h.key)), h.hash, h.weight, size) for h, size in each]
     return plan_files(
         keys.names,
         values,
         target,
         slots=slots,
-        tail=tail,
+        tail=found[len(values) :].tolist(),
         rows=profile.rows,
         counted_by="by the profile",
         sized_by=sized,

@@ -22,6 +22,8 @@ from skewkit.spark.session.compat import as_arrow
 from skewkit.spark.session.jobs import described
 from skewkit.spark.write.sampled_columns import SampledColumns
 
+SAMPLED = 50_000
+"""About so many rows are sampled at most."""
 _POSITION = (1 << 33) - 1
 
 
@@ -44,6 +46,11 @@ class PartitionSizes:
     varying: tuple[tuple[int, ...], ...]
     sample_lengths: tuple[float, ...]
     unsampled: tuple[DataType, ...]
+
+    @property
+    def has_sample(self) -> bool:
+        """Whether there are sampled rows, and columns of them."""
+        return bool(self.sample.num_columns and self.sample.num_rows)
 
 
 def partition_sizes(df: DataFrame, keys: Keys | None) -> PartitionSizes:
@@ -73,7 +80,8 @@ def partition_sizes(df: DataFrame, keys: Keys | None) -> PartitionSizes:
     made = [hashed, _shown(own), F.col(names("row")), F.count(F.lit(1)), *map(F.sum, length_names)]
     found = placed.groupBy(*own, names("row")).agg(*(c.alias(n) for c, n in zip(made, shown, strict=True)))
     found = found.select(*shown)
-    with described(df.sparkSession, "skewkit write: rows per partition value, and a sample"):
+    counted = "rows, and a sample" if keys is None else "rows per partition value, and a sample"
+    with described(df.sparkSession, f"skewkit write: {counted}"):
         table = as_arrow(found)
     return _found(table, len(varying), varying, columns.unsampled)
 
