@@ -235,6 +235,6 @@ def _by_profile(
         tail=found[len(values) :].tolist(),
         rows=profile.rows,
         counted_by="by the profile",
-        sized_by=sized,
+        sized_by=f"{sized}, every value's rows as the mean",
         notes=notes,
     )
