@@ -9,7 +9,6 @@ from functools import cached_property, reduce
 from weakref import WeakKeyDictionary
 
 from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as F
 
 from skewkit.spark.explained.functions import FunctionKind, kind_of
 from skewkit.spark.explained.physical import (
@@ -37,7 +36,6 @@ from skewkit.spark.explained.row_counts import (
     varying_widths,
 )
 from skewkit.spark.explained.stability import Verdict
-from skewkit.spark.expressions.keys import quoted
 from skewkit.spark.session.compat import conf_reader, explained, explained_whole, is_connect, is_off, tells_case
 
 TIMES_TOO_LOW = 4.0
@@ -49,6 +47,8 @@ _PUSHED = ("semi", "anti")
 _REUSE = "spark.sql.exchange.reuse"
 _MOST_WIDTHS = 64
 """Columns of varying width that are looked up in the plan, the first ones."""
+_MOST_SHOWN = 25
+"""Columns of a list that EXPLAIN shows, unless `spark.sql.debug.maxToStringFields` is another number."""
 _NAMED = re.compile(r"Column<'(?:(\w+)|`([^`]+)`)'>")
 _SEEDED, _UNSEEDED = FunctionKind.RANDOM, FunctionKind.UNSEEDED
 _DRAWN = "holds random values"
@@ -98,7 +98,9 @@ class PlanFacts:
 
     @cached_property
     def _text(self) -> str:
-        return explained(self.frame)
+        # EXPLAIN cuts longer lists short, and would have to be asked again.
+        whole = explained_whole(self.frame) if len(self.frame.columns) > _MOST_SHOWN else ""
+        return whole or explained(self.frame)
 
     @cached_property
     def _plans(self) -> PlanTree:
@@ -208,8 +210,7 @@ class PlanFacts:
     def _named(self, flow: Flow, column: Column) -> list[Output]:
         """Return the columns of the frame that a Column may be, if it is a name and no more."""
         found = _NAMED.fullmatch(str(column))
-        name = (found[1] or found[2]).lower() if found is not None else None
-        return [each for each in flow.columns if each.name.lower() == name]
+        return _outputs(flow, found[1] or found[2]) if found is not None else []
 
     def drawn_per_place(self, columns: Sequence[Column], *, whole: bool = False) -> str | None:
         """Return why a plan that computes these columns of the frame in two places would draw values in each, or None.
@@ -243,7 +244,7 @@ class PlanFacts:
         flow = self._flow(Trust(sources=all_computed, rdds=True))
         if not flow.rows.repeatable and not takes_whole_rows(self._logical):
             return []
-        known = {name: self._named(flow, F.col(quoted(name))) for name in names}
+        known = {name: _outputs(flow, name) for name in names}
         found = [name for name in names if _all_stored(known[name])]
         if all_computed:
             stored = set(found)
@@ -379,6 +380,11 @@ class PlanFacts:
             return _PARSED
         corrupt = conf_reader(self.frame.sparkSession)(_CORRUPT) or ""
         return _CORRUPTED if corrupt.strip().lower() == "true" and reads_files(self._physical) else None
+
+
+def _outputs(flow: Flow, name: str) -> list[Output]:
+    """Return the columns of a frame that have this name, whatever its case."""
+    return [each for each in flow.columns if each.name.lower() == name.lower()]
 
 
 def _all_stored(columns: Sequence[Output]) -> bool:

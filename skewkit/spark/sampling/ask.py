@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import reduce
+from functools import partial, reduce
 
 import numpy as np
 import numpy.typing as npt
@@ -43,7 +43,7 @@ from skewkit.spark.sampling.row_sample import (
 )
 from skewkit.spark.session.collecting import Collected, collect
 from skewkit.spark.session.jobs import described
-from skewkit.spark.window.ordering import OrderBy, as_text, cut_of
+from skewkit.spark.window.ordering import OrderBy, as_text, cut_of, is_text
 
 _LEAST, _MOST, _MOST_FOR_MANY = 64_000, 200_000, 1_000_000
 """Rows of a sample: at least, at most, and at most where there are thousands of partitions."""
@@ -282,7 +282,8 @@ class _Asked:
             return None
         texts = [columns[f"o{i}_{self.number}"].at(rows) for i in range(self.cuttable)]
         orders = order.orders[: self.cuttable]
-        return OrderValues(hashes, texts, orders, lambda row: cut_of(row, orders))
+        cut = partial(cut_of, orders=orders) if any(is_text(each.type) for each in orders) else tuple
+        return OrderValues(hashes, texts, orders, cut)
 
     def _widest(self, taken: Thinned) -> float | None:
         rows = taken.task_rows

@@ -102,8 +102,9 @@ def sampled(frame: DataFrame, columns: Mapping[str, Column], rate: Rate) -> Data
     """
     named = [column.alias(name) for name, column in columns.items()]
     numbered = frame.select(F.monotonically_increasing_id().alias("place"), *named)
-    place = F.col("place").bitwiseAND(F.lit((1 << _PLACE) - 1))
-    uniform = F.shiftrightunsigned(F.xxhash64(F.lit(_SEED), "place"), 11) * F.lit(_UNIT)
+    # As text, which takes one call to Java each.
+    place = F.expr(f"place & {(1 << _PLACE) - 1}L")
+    uniform = F.expr(f"shiftrightunsigned(xxhash64({_SEED}, place), 11) * {_UNIT}D")
     return numbered.where(rate.wanted(place, uniform))
 
 

@@ -18,7 +18,7 @@ from skewkit.plan.window.window_plan import Order, WindowPlan, shifted
 from skewkit.spark.expressions.keys import Keys, Names, has_fixed_hash, quoted
 from skewkit.spark.routing.route import element, with_heavy_index
 from skewkit.spark.session.compat import place
-from skewkit.spark.window.ordering import OrderBy, at_or_after, cut_value
+from skewkit.spark.window.ordering import OrderBy, at_or_after, cut_array, cut_value
 
 _MOST_IN_TREES = 64
 """More comparisons of single columns make a method that Java does not compile; then cuts are searched in arrays."""
@@ -126,9 +126,9 @@ def with_block(df: DataFrame, columns: Sequence[Column], plan: WindowPlan, names
         df, there = with_block(df, columns, plan.opposite, names, role), F.col(names(role))
         ends = [sum(plan.spans.get(i, (0, 0))) for i in range(len(plan.keys.heavy))]
         return df.withColumn(names(role), F.when(there >= 0, element(ends, "int", heavy) - there).otherwise(-1))
+    if len(plan.blocks) * (1 if plan.depth == 1 else 5 * plan.depth) > _MOST_IN_TREES:
+        return _searched(df, columns, plan, names, role)
     cuts = [[cut_value(c, o.type) for c, o in zip(b.cut or (), plan.orders, strict=False)] for b in plan.blocks]
-    if len(cuts) * (1 if plan.depth == 1 else 5 * plan.depth) > _MOST_IN_TREES:
-        return _searched(df, columns, plan, cuts, names, role)
     block: Column | None = None
     for i, (first, last) in plan.spans.items():
         if plan.depth == 1:
@@ -188,14 +188,7 @@ def _tree(
     return F.when(right, above).otherwise(_tree(columns, orders, cuts, low, middle - 1))
 
 
-def _searched(
-    df: DataFrame,
-    columns: Sequence[Column],
-    plan: WindowPlan,
-    cuts: Sequence[Sequence[Column]],
-    names: Names,
-    role: str,
-) -> DataFrame:
+def _searched(df: DataFrame, columns: Sequence[Column], plan: WindowPlan, names: Names, role: str) -> DataFrame:
     """Return the block by binary search in literal arrays, one column per step so that each is computed once.
 
     The last step goes through an `explode` of one element. Rules of the optimizer write the keys of a join out in terms
@@ -204,10 +197,8 @@ def _searched(
     """
     heavy = F.col(names("heavy"))
     spans = [plan.spans.get(i, (-1, -1)) for i in range(len(plan.keys.heavy))]
-    arrays = []
-    for i, order in enumerate(plan.orders[: plan.depth]):
-        nothing = cut_value(None, order.type)
-        arrays.append(F.array(*(cut[i] if cut else nothing for cut in cuts)))
+    orders = plan.orders[: plan.depth]
+    arrays = [cut_array([b.cut[i] if b.cut else None for b in plan.blocks], o.type) for i, o in enumerate(orders)]
     first, last = (F.when(heavy >= 0, element([s[e] for s in spans], "int", heavy)).otherwise(-1) for e in (0, 1))
     df = df.select("*", first.alias(names("at0")), last.alias(names("last")))
     step, number = 1 << (plan.most - 1).bit_length() - 1, 0
@@ -249,9 +240,9 @@ def kept_whole(df: DataFrame) -> DataFrame:
     once: they see the same rows even where the frame would be another the next time.
     """
     if len({name.lower() for name in df.columns}) < len(df.columns):
-        named = [F.to_json(F.struct("*"))]
+        named = ["to_json(struct(*))"]
     else:
-        fields = ((F.col(quoted(field.name)), field.dataType) for field in df.schema.fields)
-        named = [column if has_fixed_hash(type_) else F.to_json(F.struct(column)) for column, type_ in fields]
-    never = reduce(and_, [F.xxhash64(*named[i : i + 50]) == 0 for i in range(0, len(named), 50)])
-    return df.where(F.when(F.spark_partition_id() >= 0, True).otherwise(never))
+        fields = [(quoted(field.name), field.dataType) for field in df.schema.fields]
+        named = [name if has_fixed_hash(type_) else f"to_json(struct({name}))" for name, type_ in fields]
+    never = [f"xxhash64({', '.join(named[i : i + 50])}) = 0" for i in range(0, len(named), 50)]
+    return df.where(F.expr(f"CASE WHEN spark_partition_id() >= 0 THEN true ELSE {' AND '.join(never)} END"))
