@@ -285,6 +285,25 @@ def test_a_group_by_takes_what_the_join_before_knew_of_its_keys(spark):
     assert OF_BEFORE not in other.reason
 
 
+@pytest.mark.parametrize(
+    ("select", "known"),
+    [
+        (lambda df: df.withColumn("x", F.col("v") + 1), True),
+        (lambda df: df.alias("a").select("*", F.lit(1).alias("one")).drop("w"), True),
+        (lambda df: df.select(F.col("k"), (F.col("v") % 3).alias("v")).withColumnRenamed("v", "value"), True),
+        (lambda df: df.withColumn("k", F.col("k") % 10), False),
+        (lambda df: df.selectExpr("v AS k", "k AS v"), False),
+        (lambda df: df.where("k > 7"), False),
+        (lambda df: df.withColumn("v", F.explode(F.array("v", "v"))), False),
+    ],
+)
+def test_what_is_known_of_keys_goes_through_selects_that_leave_them_alone(spark, select, known):
+    with conf(spark, "spark.skewkit.slots", "64"):
+        joined = skewkit.skew_join(facts(spark, LARGE, 0.0), others(spark, LARGE // 10), "k", "left")
+        found = decided(skewkit.skew_groupby(select(joined), "k").agg(F.collect_set("k")))
+    assert (OF_BEFORE in found.reason, found.jobs) == (known, 1 - known), found.text
+
+
 def test_a_group_by_asks_for_null_keys_that_a_join_has_only_counted(spark):
     orders = facts(spark, LARGE, 0.0).selectExpr("if(v % 10 < 6, null, k) AS k", "v")
     with conf(spark, "spark.skewkit.slots", "64"):

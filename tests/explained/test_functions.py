@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from skewkit.spark.explained.functions import FUNCTIONS
+from skewkit.spark.explained.functions import FUNCTIONS, GENERATORS
 from skewkit.spark.explained.plan_flow import Trust
 from skewkit.spark.explained.plan_tree import read_plans
 from skewkit.spark.explained.plan_walk import flow_of
@@ -32,6 +32,13 @@ def test_functions_of_this_session(spark):
     names = {row[0] for row in spark.sql("SHOW SYSTEM FUNCTIONS").collect()}
     assert len(names) > 400
     assert unclassified(names) == set()
+
+
+def test_functions_that_make_rows(spark):
+    listed = spark._jvm.org.apache.spark.sql.api.python.PythonSQLUtils.listBuiltinFunctionInfos()
+    found = {each.getName() for each in listed if each.getGroup() == "generator_funcs"}
+    assert found >= {"explode", "stack"}
+    assert found <= GENERATORS
 
 
 _FOLDING = (

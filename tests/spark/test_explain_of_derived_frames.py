@@ -9,6 +9,7 @@ from pyspark.sql import functions as F
 import skewkit
 from skewkit import explain
 from skewkit.errors import ArgumentError
+from skewkit.spark.explained.within import selected_from
 from tests.helpers import conf
 
 
@@ -61,3 +62,29 @@ def test_a_conf_that_is_no_setting_is_told_once(spark, monkeypatch):
     ]
     assert "did you mean 'spark.skewkit.margin'?" in found[0]
     assert {each.filename for each in told if "spark.skewkit" in str(each.message)} == {__file__}
+
+
+@pytest.mark.connect
+@pytest.mark.parametrize(
+    ("select", "same"),
+    [
+        (lambda df: df, True),
+        (lambda df: df.withColumn("x", F.col("v") + 1).withColumnRenamed("x", "y").drop("y"), True),
+        (lambda df: df.alias("a").select("*", F.lit(1).alias("one")), True),
+        (lambda df: df.select("k", "v").select(F.col("k"), F.upper(F.lit("v")).alias("v")), True),
+        (lambda df: df.withColumn("K", F.col("k") + 1), False),
+        (lambda df: df.withColumnRenamed("k", "key").withColumnRenamed("v", "k"), False),
+        (lambda df: df.select(F.col("v").alias("k")), False),
+        (lambda df: df.selectExpr("v AS k", "k AS v"), False),
+        (lambda df: df.where("v > 3"), False),
+        (lambda df: df.distinct(), False),
+        (lambda df: df.union(df), False),
+        (lambda df: df.withColumn("v", F.explode(F.array("v", "v"))), False),
+    ],
+)
+def test_a_frame_that_selects_of_another_is_told_from_one_with_other_rows_or_keys(spark, select, same):
+    made = spark.range(9).selectExpr("id % 2 AS k", "id AS v")
+    others = [spark.range(9).selectExpr("id % 2 AS k", "id AS v"), made]
+    found = selected_from(select(made), others, ["k"])
+    assert (found is made) == same
+    assert found is None or found is made

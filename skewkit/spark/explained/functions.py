@@ -207,3 +207,19 @@ def kind_of(name: str) -> FunctionKind | None:
     name = name.lower()
     pure = name.partition(".")[0] in _PURE_CLASSES and "." in name
     return FUNCTIONS.get(name, FunctionKind.STABLE if pure else None)
+
+
+_EXPLODES = ("explode", "explode_outer", "posexplode", "posexplode_outer", "variant_explode", "variant_explode_outer")
+GENERATORS = frozenset(
+    (*_EXPLODES, "inline", "inline_outer", "json_tuple", "stack", "collations", "sql_keywords", "window")
+)
+"""Functions that make none, one or several rows of one, as overlapping windows of time do, too."""
+
+
+def makes_one_value(name: str) -> bool:
+    """Return whether a function of this name makes one value of a row, so that there are as many rows as before.
+
+    >>> makes_one_value("UPPER"), makes_one_value("explode"), makes_one_value("of_a_user")
+    (True, False, False)
+    """
+    return kind_of(name) is not None and name.lower() not in GENERATORS

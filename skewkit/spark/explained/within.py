@@ -1,4 +1,4 @@
-"""Which of some frames another frame was made of: their plans are parts of its plan."""
+"""Which of some frames another frame was made of: their plans are parts of its plan, or all of it but for selects."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ from weakref import WeakKeyDictionary
 
 from pyspark.sql import DataFrame
 
-from skewkit.spark.session.compat import explained, is_connect
+from skewkit.spark.explained.functions import makes_one_value
+from skewkit.spark.explained.plan_columns import calls_in
+from skewkit.spark.session.compat import explained_whole, is_connect
 
 _KNOWN: WeakKeyDictionary[DataFrame, list[str]] = WeakKeyDictionary()
 """The plans of frames that were asked about before."""
@@ -28,10 +30,7 @@ def frames_within(frame: DataFrame, others: Sequence[DataFrame]) -> list[DataFra
     if is_connect(frame):
         inside = {id(part) for part in _parts(frame._plan)}
         return [each for each in others if id(each._plan) in inside]
-    for each in others:
-        if each not in _KNOWN:
-            _KNOWN[each] = _lines(each)
-    whole, parts = _lines(frame), [_KNOWN[each] for each in others]
+    whole, parts = _lines(frame), [_known_lines(each) for each in others]
     found = [each for each, part in zip(others, parts, strict=True) if _stand_in(part, whole)]
     if found:
         return found
@@ -39,6 +38,89 @@ def frames_within(frame: DataFrame, others: Sequence[DataFrame]) -> list[DataFra
     whole, parts = _without_numbers(whole), list(map(_without_numbers, parts))
     alike = [i for i, part in enumerate(parts) if _stand_in(part, whole) and part not in parts[:i]]
     return [others[i] for i in alike]
+
+
+def selected_from(frame: DataFrame, others: Sequence[DataFrame], names: Sequence[str]) -> DataFrame | None:
+    """Return the one of other frames that a frame was made of by selects alone, which left columns of these names be.
+
+    So both have the same rows. None also where that cannot be told.
+
+    >>> made = spark.range(9).selectExpr("id * 2 AS k", "id")
+    >>> selected_from(made.withColumn("v", made.k + 1).drop("id"), [made], ["k"]) is made
+    True
+    >>> selected_from(made.withColumn("k", made.k + 1), [made], ["k"]) is None
+    True
+    """
+    others = [each for each in others if each.sparkSession is frame.sparkSession]
+    if not others:
+        return None
+    if is_connect(frame):
+        return _by_client(frame, others, {name.lower() for name in names})
+    whole = _known_lines(frame)
+    for each in others:
+        part = _known_lines(each)
+        selects = whole[: len(whole) - len(part)]
+        if part and whole[len(selects) :] == part and _leave(selects, names):
+            return each
+    return None
+
+
+def _leave(steps: Sequence[str], names: Sequence[str]) -> bool:
+    """Return whether steps of a plan are selects, and columns of these names the same in all of them.
+
+    >>> _leave(["Project [k#1L, v#2 AS w#3]", "SubqueryAlias a"], ["K"]), _leave(["Project [v#2 AS k#4]"], ["k"])
+    (True, False)
+    """
+    selects = [step for step in steps if step.startswith("Project [")]
+    if len(selects) + sum(step.startswith("SubqueryAlias ") for step in steps) < len(steps):
+        return False
+    for name in names:
+        # By its number: a column keeps it as long as nothing changes it.
+        bare = re.compile(rf"(?:\[|, ){re.escape(name)}#(\d+)L?(?=, |\])", re.IGNORECASE)
+        found = [bare.findall(step) for step in selects]
+        if any(numbers != found[0] or len(numbers) != 1 for numbers in found):
+            return False
+    return True
+
+
+def _by_client(frame: DataFrame, others: Sequence[DataFrame], names: set[str]) -> DataFrame | None:
+    """Answer by the plan of a Connect client: each server request gives columns other numbers."""
+    known = {id(each._plan): each for each in others}
+    plan: Any = frame._plan
+    while plan is not None and id(plan) not in known:
+        try:
+            plan = plan._child if _keeps(plan, names) else None
+        except AttributeError:  # PySpark keeps all of this to itself, so another version may be without it
+            plan = None
+    return known[id(plan)] if plan is not None else None
+
+
+def _keeps(plan: Any, names: set[str]) -> bool:
+    """Return whether a step of a Connect client's plan keeps all rows, and columns of these names as they are."""
+    kind = type(plan).__name__
+    if kind in ("SubqueryAlias", "Drop"):
+        return True
+    if kind == "WithColumnsRenamed":
+        return names.isdisjoint(name.lower() for pair in plan._colsMap.items() for name in pair)
+    if kind == "WithColumns":
+        made, kept = {name.lower() for name in plan._columnNames}, names
+    elif kind == "Project":
+        made, kept = set(), set()
+        for expression in (column._expr for column in plan._columns):
+            what = type(expression).__name__
+            if what == "UnresolvedStar":
+                kept |= names
+            elif what == "ColumnReference":
+                kept.add(str(expression._unparsed_identifier).strip("`").lower())
+            elif what == "ColumnAlias":
+                made |= {name.lower() for name in expression._alias}
+            else:
+                return False
+    else:
+        return False
+    named = [column for column in plan._columns if type(column._expr).__name__ != "UnresolvedStar"]
+    calls = {call for column in named for call in calls_in(str(column))}
+    return names <= kept and names.isdisjoint(made) and all(makes_one_value(call) for call in calls)
 
 
 def _parts(plan: Any) -> Iterator[Any]:
@@ -51,9 +133,15 @@ def _parts(plan: Any) -> Iterator[Any]:
                 yield from _parts(inner)
 
 
+def _known_lines(frame: DataFrame) -> list[str]:
+    if frame not in _KNOWN:
+        _KNOWN[frame] = _lines(frame)
+    return _KNOWN[frame]
+
+
 def _lines(frame: DataFrame) -> list[str]:
     """Return the steps of a frame's plan as it was resolved: columns have numbers that no other step's have."""
-    text = explained(frame, "EXTENDED").partition("== Analyzed Logical Plan ==")[2].partition("\n\n==")[0]
+    text = explained_whole(frame, "EXTENDED").partition("== Analyzed Logical Plan ==")[2].partition("\n\n==")[0]
     lines = [_TREE.sub("", line) for line in text.splitlines()]
     own = next((i for i, line in enumerate(lines) if line.startswith("Filter isnotnull(explained by skewkit)")), None)
     return [] if own is None else lines[own + 1 :]

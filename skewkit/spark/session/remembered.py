@@ -12,7 +12,7 @@ from skewkit.logs import LOG
 from skewkit.plan.choice import Choice
 from skewkit.plan.decision import Decision
 from skewkit.plan.profile.key_profile import KeyProfile
-from skewkit.spark.explained.within import frames_within
+from skewkit.spark.explained.within import frames_within, selected_from
 from skewkit.spark.expressions.keys import Keys
 from skewkit.spark.session.jobs import Used, used_so_far
 
@@ -48,15 +48,25 @@ def decisions() -> list[Decision]:
 def known_profile(frame: DataFrame, keys: Keys, *, with_nulls: bool = False) -> KeyProfile | None:
     """Return what the operator that returned a frame knew of these keys of it, or None.
 
-    `with_nulls` asks for null keys one by one, as keys like any other. A join has only counted them.
+    A frame that was made of that frame by selects alone has its rows, and so its profile. It is looked for among the
+    last 20 that skewkit returned. `with_nulls` asks for null keys one by one, as keys like any other. A join has only
+    counted them.
     """
-    choice = _CHOICES.get(frame)
-    known = choice.result if choice is not None else None
-    same = known is not None and tuple(keys.bare) == known.keys and keys.types == known.types
-    if known is None or not same:
+    known = _profile(frame, keys)
+    if frame not in _CHOICES:
+        made = selected_from(frame, [each for each in reversed(_LAST) if _profile(each, keys)], keys.bare)
+        known = _profile(made, keys) if made is not None else None
+    if known is None:
         return None
     uncounted = known.nulls - sum(heavy.estimate for heavy in known.null_heavy)
     return None if with_nulls and uncounted > known.theta * known.rows else known
+
+
+def _profile(frame: DataFrame, keys: Keys) -> KeyProfile | None:
+    """Return what is remembered of these keys of a frame."""
+    choice = _CHOICES.get(frame)
+    known = choice.result if choice is not None else None
+    return known if known is not None and tuple(keys.bare) == known.keys and keys.types == known.types else None
 
 
 def choice_of(frame: DataFrame) -> Choice:
