@@ -7,7 +7,8 @@ two slots is its CPU time. The last thing printed is the table: what its lines s
 import statistics
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession, Window
@@ -21,20 +22,47 @@ SLOTS = 2
 PARTITIONS = 16
 WIDTHS = {"narrow": 2, "wide": 14}
 """Long columns of a row: key and value alone, or twelve more."""
-NARROW = ("output", "sum", "collect")
+NARROW = ("output", "collect")
 """Plans that read no more than two columns."""
-LINES: dict[str, tuple[tuple[Step, ...], str, tuple[str, ...]]] = {
-    "READ": ((costs.READ,), "read", ()),
-    "WRITTEN, FETCHED": ((costs.WRITTEN, costs.FETCHED), "shuffle", ("read",)),
-    "SORTED": ((costs.SORTED,), "sort", ("shuffle",)),
-    "WINDOWED": ((costs.WINDOWED,), "window", ("sort",)),
-    "PROBED": ((costs.PROBED,), "broadcast", ("read",)),
-    "ARROW": ((costs.ARROW,), "arrow", ("read",)),
-    "ARROW, CALLED": ((costs.ARROW, costs.CALLED), "group_pandas", ("sort",)),
-    "ROUTED": ((costs.ROUTED,), "hash", ("read",)),
-    "COLLECTED, WRITTEN, FETCHED": ((costs.COLLECTED, costs.WRITTEN, costs.FETCHED), "collect", ("read",)),
+OF_HALF = ("SENT",)
+"""Lines of rows of the other side, which has two columns beside a table of any width."""
+HALF = 0.5
+"""Rows of the other side of a join, per row of the table. It has each key once."""
+COPIES = 30
+"""Rows that the join of many pairs returns, per row of the table."""
+
+
+@dataclass(frozen=True)
+class Line:
+    """Lines of the table of costs, and how they are timed: a plan that takes `steps`, so many times per row each.
+
+    `less` are plans without these steps, whose time is taken off. Both are divided by `per`, rows of the step.
+    """
+
+    steps: Mapping[Step, float]
+    plan: str
+    less: tuple[str, ...] = ()
+    per: float = 1.0
+
+
+LINES = {
+    "READ": Line({costs.READ: 1}, "read"),
+    "WRITTEN, FETCHED": Line({costs.WRITTEN: 1, costs.FETCHED: 1}, "shuffle", ("read",)),
+    "SORTED": Line({costs.SORTED: 1}, "sort", ("shuffle",)),
+    "MERGED, RETURNED": Line({costs.MERGED: 1 + HALF, costs.RETURNED: 1}, "sort_merge", ("sort", "sort_half")),
+    "BUILT, PROBED, RETURNED": Line(
+        {costs.BUILT: HALF, costs.PROBED: 1, costs.RETURNED: 1}, "hash_join", ("shuffle", "shuffle_half")
+    ),
+    "PROBED": Line({costs.PROBED: 1}, "broadcast", ("read",)),
+    "RETURNED": Line({costs.RETURNED: COPIES}, "output", ("read",), COPIES),
+    # Nobody else works while a side is sent, so its seconds are those of the clock.
+    "SENT": Line({costs.SENT: HALF * SLOTS}, "broadcast_half", ("broadcast",), HALF * SLOTS),
+    "WINDOWED": Line({costs.WINDOWED: 1}, "window", ("sort",)),
+    "ARROW": Line({costs.ARROW: 1}, "arrow", ("read",)),
+    "ARROW, CALLED": Line({costs.ARROW: 1, costs.CALLED: 1}, "group_pandas", ("sort",)),
+    "ROUTED": Line({costs.ROUTED: 1}, "hash", ("read",)),
+    "COLLECTED, WRITTEN, FETCHED": Line({costs.COLLECTED: 1, costs.WRITTEN: 1, costs.FETCHED: 1}, "collect", ("read",)),
 }
-"""Lines of the table -> their steps, the plan that takes them, and the plan that it is compared with."""
 
 
 def table(spark: SparkSession, folder: Path, rows: int, columns: int, keys: int) -> DataFrame:
@@ -71,20 +99,20 @@ def steps(rows: DataFrame, few: DataFrame, half: DataFrame) -> dict[str, Callabl
         "shuffle": lambda: shuffled(rows),
         "sort": lambda: shuffled(rows).sortWithinPartitions("k"),
         "window": lambda: rows.select("*", F.sum("v").over(by_key.orderBy("v")).alias("t")),
-        "sort_two": lambda: shuffled(rows).sortWithinPartitions("k", "v"),
+        "shuffle_half": lambda: shuffled(half),
+        "sort_half": lambda: shuffled(half).sortWithinPartitions("k"),
         "collect": lambda: rows.groupBy("k").agg(F.collect_set("v")),
-        "sum": lambda: rows.groupBy("k").agg(F.sum("v")),
         "sort_merge": lambda: rows.join(half.hint("merge"), "k"),
         "hash_join": lambda: rows.join(half.hint("shuffle_hash"), "k"),
         "broadcast": lambda: rows.join(F.broadcast(few), "k", "left"),
         "broadcast_half": lambda: rows.join(F.broadcast(half), "k", "left"),
         "arrow": lambda: rows.mapInArrow(python, kept),
         "group_pandas": lambda: rows.groupBy(F.expr("k % 1000")).applyInPandas(lambda frame: frame, kept),
-        "output": lambda: spark_range(rows, 30),
+        "output": lambda: copied(rows, COPIES),
     }
 
 
-def spark_range(rows: DataFrame, times: int) -> DataFrame:
+def copied(rows: DataFrame, times: int) -> DataFrame:
     """Return the narrow columns of each row so many times, as a join of many pairs returns them."""
     return rows.select("k", "v").join(F.broadcast(rows.sparkSession.range(times)), F.lit(True))
 
@@ -92,15 +120,15 @@ def spark_range(rows: DataFrame, times: int) -> DataFrame:
 def compared(measured: dict[tuple[str, str], float]) -> list[str]:
     """Return the table in microseconds per row, narrow and wide: what a line says, and what was measured."""
     found = ["| line | narrow: table | measured | wide: table | measured |", "| --- | --- | --- | --- | --- |"]
-    for line, (taken, plan, less) in LINES.items():
-        cells = [line]
+    for name, line in LINES.items():
+        cells = [name]
         for width, columns in WIDTHS.items():
-            if width == "wide" and plan in NARROW:
+            if width == "wide" and (line.plan in NARROW or name in OF_HALF):
                 cells += ["-", "-"]
                 continue
-            said = sum(step.of(1e6, 8.0 + 8 * columns) for step in taken)
-            took = measured[width, plan] - sum(measured[width, other] for other in less)
-            cells += [f"{said:.2f}", f"{took:.2f}"]
+            said = sum(step.of(1e6, 8.0 + 8 * columns) * times for step, times in line.steps.items())
+            took = measured[width, line.plan] - sum(measured[width, other] for other in line.less)
+            cells += [f"{said / line.per:.2f}", f"{took / line.per:.2f}"]
         found.append(f"| {' | '.join(cells)} |")
     return found
 
@@ -117,13 +145,12 @@ def main(rows: int = 3_000_000, runs: int = 3) -> None:
         spark = local_session(confs=confs)
         try:
             print(f"{rows:,} rows, {SLOTS} slots; CPU seconds per million rows, median of {runs}")
-            half = table(spark, Path(scratch) / "half", rows // 2, 2, rows // 2).groupBy("k").agg(F.max("v").alias("w"))
-            half.write.mode("overwrite").parquet(str(Path(scratch) / "keys"))
+            half = spark.range(0, rows // 2, 1, PARTITIONS).selectExpr("id AS k", "id AS w")
+            half.write.parquet(str(Path(scratch) / "keys"))
             half = spark.read.parquet(str(Path(scratch) / "keys"))
             few = half.limit(10_000).coalesce(1)
             few.write.mode("overwrite").parquet(str(Path(scratch) / "few"))
             few = spark.read.parquet(str(Path(scratch) / "few"))
-            print("half has", half.count())
             measured: dict[tuple[str, str], float] = {}
             for width, columns in WIDTHS.items():
                 frame = table(spark, Path(scratch) / width, rows, columns, rows // 2)
