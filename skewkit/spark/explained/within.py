@@ -52,11 +52,9 @@ def selected_from(frame: DataFrame, others: Sequence[DataFrame], names: Sequence
     True
     """
     others = [each for each in others if each.sparkSession is frame.sparkSession]
-    if not others:
-        return None
     if is_connect(frame):
         return _by_client(frame, others, {name.lower() for name in names})
-    whole = _known_lines(frame)
+    whole = _known_lines(frame) if others else []
     for each in others:
         part = _known_lines(each)
         selects = whole[: len(whole) - len(part)]

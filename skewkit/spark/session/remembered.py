@@ -53,8 +53,9 @@ def known_profile(frame: DataFrame, keys: Keys, *, with_nulls: bool = False) -> 
     counted them.
     """
     known = _profile(frame, keys)
-    if frame not in _CHOICES:
-        made = selected_from(frame, [each for each in reversed(_LAST) if _profile(each, keys)], keys.bare)
+    others = [each for each in reversed(_LAST) if _profile(each, keys)] if frame not in _CHOICES else []
+    if others:
+        made = selected_from(frame, others, keys.bare)
         known = _profile(made, keys) if made is not None else None
     if known is None:
         return None
