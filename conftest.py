@@ -23,8 +23,10 @@ CONFS = {
     # Small queries, each run once: the JVM's second compiler takes more than it gives, and so do collectors with
     # threads of their own, full collections whenever generated classes fill a little more, and a small code cache.
     "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:MetaspaceSize=1g "
-    # Delta keeps what it knows of 10,000 tables, with their plans: hundreds of tests fill two GB with it.
-    "-XX:ReservedCodeCacheSize=256m -Ddelta.log.cacheSize=20",
+    "-XX:ReservedCodeCacheSize=256m",
+    # Delta keeps what it knows of 10,000 tables, with their plans: hundreds of tests fill two GB with it. Its system
+    # property of that name can only raise the number.
+    "spark.databricks.delta.delta.log.cacheSize": "20",
     # Tests that delete shuffle files have the one executor there is thrown out of the driver's books for good, where a
     # cluster would start another; ten minutes later it would end itself, and the session.
     "spark.executor.heartbeat.maxFailures": "1000000",
