@@ -89,13 +89,13 @@ USES = {
         None,
     ),
 }
-QUERIES = {"window in order": 1}
-"""Queries with a profile: where a partition is cut along an order, which no profile says."""
+QUERIES = {"window in order": 1, "files": 1}
+"""Queries with a profile, none of keys: no profile says where an order is cut, nor how many bytes a row has."""
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("use", USES)
-def test_operators_plan_by_it_without_a_query(spark, history, tmp_path, use):
+def test_operators_plan_by_it_without_a_query_for_keys(spark, history, tmp_path, use):
     # Keys that are null, and one that is hot; ids of 500 and more are not in the target.
     df = frame(spark).withColumn("k", F.expr("if(v % 100 > 79, null, if(k = 'hot', k, string(v + 500)))"))
     history.record("orders", skewkit.skew_profile(df, "k"), run_id=1)
