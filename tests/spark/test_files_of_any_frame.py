@@ -5,7 +5,10 @@ import pytest
 from pyspark.sql import functions as F
 
 import skewkit
+from skewkit.errors import ArgumentError
+from skewkit.spark.expressions.keys import find_keys
 from skewkit.spark.write.partition_sizes import partition_sizes
+from tests.helpers import conf
 
 TARGET = 200_000
 TEXT = "sha2(string(id), 256) AS text"
@@ -117,3 +120,21 @@ def test_a_sample_is_bounded_in_bytes(spark):
     assert found.sample.num_rows > 1_000
     assert found.sample.nbytes < 6_000 * found.sample.num_rows
     np.testing.assert_allclose(found.lengths.sum(axis=0) / 2_000, [2_000, *[3_840] * 11, 3_840 * 9])
+
+
+@pytest.mark.connect
+def test_two_columns_of_one_name_are_refused(spark):
+    frame = spark.range(9).selectExpr("id AS day", "id AS v", "id AS V")
+    with pytest.raises(ArgumentError, match="two columns are called 'v', and no file can have both"):
+        skewkit.repartition_by_file_size(frame, "day")
+    with conf(spark, "spark.sql.caseSensitive", "true"):
+        assert skewkit.repartition_by_file_size(frame, "day").count() == 9
+
+
+def test_partition_columns_are_not_sampled(spark):
+    """Their values are in the names of directories, and in no file."""
+    frame = spark.range(0, 60_000, 1, 4).selectExpr("sha2(string(id % 700), 256) AS Day", "xxhash64(id) AS v")
+    found = partition_sizes(frame, find_keys(frame, ["day"], literal=True))
+    assert found.sample.num_columns == 1
+    assert found.unsampled == ()
+    np.testing.assert_array_equal(found.lengths, np.zeros((700, 0)))

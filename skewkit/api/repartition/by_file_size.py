@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 from typing import Any
 
@@ -25,7 +26,7 @@ from skewkit.spark.explained.row_counts import row_bytes
 from skewkit.spark.expressions.keys import Keys, find_keys
 from skewkit.spark.expressions.selecting import without
 from skewkit.spark.sampling.file_sample import sample_files
-from skewkit.spark.session.compat import conf_reader, default_partitions
+from skewkit.spark.session.compat import conf_reader, default_partitions, tells_case
 from skewkit.spark.session.jobs import counted
 from skewkit.spark.session.remembered import remember
 from skewkit.spark.session.slots import terms_of
@@ -72,7 +73,7 @@ def repartition_by_file_size(
 
     Raises:
         ColumnNotFoundError: a column is not in the frame.
-        ArgumentError: a size of zero or less, or a text that is none.
+        ArgumentError: a size of zero or less, or a text that is none; or two columns share a name.
         ProfileError: the profile is of other keys, or not of rows.
         UnsupportedError: the frame is a stream.
 
@@ -82,6 +83,7 @@ def repartition_by_file_size(
     True
     """
     check_batch(df, "repartition_by_file_size")
+    _check_names(df)
     target = file_bytes(target_file_bytes) or FILE_BYTES
     found = partition_keys(df, keys)
     with counted() as used:
@@ -147,6 +149,14 @@ def file_plan(
     if plan.cut and not write_salting(df, keys).tells_rows:
         plan = replace(plan, notes=(*plan.notes, _ALIKE))
     return plan
+
+
+def _check_names(df: DataFrame) -> None:
+    """Raise where two columns share a name: Parquet's writer takes no such frame."""
+    each = Counter(df.columns if tells_case(df.sparkSession) else map(str.lower, df.columns))
+    twice = next((name for name, number in each.items() if number > 1), None)
+    if twice is not None:
+        raise ArgumentError(f"two columns are called {twice!r}, and no file can have both; rename one of them")
 
 
 def _counted(df: DataFrame, keys: Keys | None, target: int, codec: str, slots: int, notes: tuple[str, ...]) -> FilePlan:

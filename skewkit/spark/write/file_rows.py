@@ -39,7 +39,7 @@ def file_rows(
         indexes: the values, by their indexes in `plan.route.heavy`.
         rows: rows of all these files together.
     """
-    names, columns = Names(df), SampledColumns.of(df)
+    names, columns = Names(df), SampledColumns.of(df, keys)
     at, heavy = names("at"), F.col(names("heavy"))
     parts = [h.parts for h in plan.route.heavy] if plan.route is not None else []
     own = {names("heavy"): F.lit(0)} if keys is None else {}

@@ -32,10 +32,9 @@ class PartitionSizes:
     """What the query found, by partition value, in falling order of rows.
 
     `hashes`, `rows` and `values` (text, for people) are of the values. `lengths` (values, varying) are the bytes of
-    their texts, binaries and the like, summed up. `sample` is an Arrow table of sampled rows, of the columns
-    `sampled`. `varying` are the positions
-    of those columns that `lengths` are of, `sample_lengths` their mean bytes in the sample. `unsampled` columns are of
-    types that no sample is taken of.
+    their texts, binaries and the like, summed up. `sample` is an Arrow table of sampled rows, without the partition
+    columns. `varying` are the positions of those of its columns that `lengths` are of, `sample_lengths` their mean
+    bytes in the sample. `unsampled` columns are of types that no sample is taken of.
     """
 
     hashes: npt.NDArray[np.int64]
@@ -62,7 +61,7 @@ def partition_sizes(df: DataFrame, keys: Keys | None) -> PartitionSizes:
     """
     names = Names(df)
     at = names("at")
-    columns = SampledColumns.of(df, F.col(at) >= 0)
+    columns = SampledColumns.of(df, keys, F.col(at) >= 0)
     lengths, varying = columns.lengths, columns.varying
     cells = F.when(F.col(at) >= 0, F.col(at)), *columns.cells
     row = F.struct(*(cell.alias(f"c{i}") for i, cell in enumerate(cells)))

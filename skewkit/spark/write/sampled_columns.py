@@ -11,7 +11,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, BinaryType, DataType, MapType, StringType, StructField, StructType
 
 from skewkit.spark.explained.row_counts import row_bytes
-from skewkit.spark.expressions.keys import quoted
+from skewkit.spark.expressions.keys import Keys, quoted
 from skewkit.spark.session.compat import resolves
 
 _MOST_LENGTHS = 12
@@ -45,11 +45,16 @@ class SampledColumns:
     run_bits: int
 
     @classmethod
-    def of(cls, df: DataFrame, where: Column | None = None) -> SampledColumns:
-        """Choose the columns. Rows for which `where` is false are not sampled; they may have null for every cell."""
+    def of(cls, df: DataFrame, keys: Keys | None, where: Column | None = None) -> SampledColumns:
+        """Choose the columns: all but the partition columns `keys`, which files do not have.
+
+        Rows for which `where` is false are not sampled; they may have null for every cell.
+        """
         sampled: list[tuple[Column, StructField]] = []
         unsampled = []
-        for field in df.schema.fields:
+        left_out = {name.lower() for name in keys.names} if keys is not None else set()
+        stored = StructType([field for field in df.schema.fields if field.name.lower() not in left_out])
+        for field in stored.fields:
             column = F.col(quoted(field.name))
             if _can_sample(field.dataType):
                 sampled.append((column, field))
@@ -62,7 +67,7 @@ class SampledColumns:
         alone = [(i,) for i in (*long[:_MOST_LENGTHS], *nullable[:_MOST_COUNTS])]
         varying = (*alone, tuple(long[_MOST_LENGTHS:])) if len(long) > _MOST_LENGTHS else tuple(alone)
         most = max(_LEAST_BYTES, _ROW_BYTES // max(1, len(long)))
-        width = row_bytes(df.schema)
+        width = row_bytes(stored)
         return cls(
             tuple(_given(_cell(column, field.dataType, most, where), where) for column, field in sampled),
             varying,
