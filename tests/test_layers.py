@@ -56,8 +56,8 @@ NOT_WITHOUT_EXTRAS = (
 CLASSIC = {"_jc", "_jvm", "_jsc", "_jsparkSession"}
 ABOUT_CLASSIC = ("skewkit.spark.session.compat", "skewkit.spark.expressions.nodes")
 NEVER = {"_jdf", "rdd", "rand", "randn"}
-WRITTEN_PLAN = "skewkit.spark.expressions.skew_hint"
-"""Reads the hint of a classic frame, which nothing but its plan as written shows; no hint where that is refused."""
+WRITTEN_PLAN = "skewkit.spark.session.written_plan"
+"""Has the plan of a classic frame: its hint, and which frame it was made of. Where that is refused there is none."""
 NO_CALLS = {"print", "rand", "randn"}
 RAND_IN_SQL = re.compile(r"\brandn?\s*\(", re.IGNORECASE)
 

@@ -12,6 +12,7 @@ from pyspark.sql import DataFrame
 from skewkit.spark.explained.functions import makes_one_value
 from skewkit.spark.explained.plan_columns import calls_in
 from skewkit.spark.session.compat import explained_whole, is_connect
+from skewkit.spark.session.written_plan import resolved_plan
 
 _KNOWN: WeakKeyDictionary[DataFrame, list[str]] = WeakKeyDictionary()
 """The plans of frames that were asked about before."""
@@ -54,31 +55,37 @@ def selected_from(frame: DataFrame, others: Sequence[DataFrame], names: Sequence
     others = [each for each in others if each.sparkSession is frame.sparkSession]
     if is_connect(frame):
         return _by_client(frame, others, {name.lower() for name in names})
-    whole = _known_lines(frame) if others else []
-    for each in others:
-        part = _known_lines(each)
-        selects = whole[: len(whole) - len(part)]
-        if part and whole[len(selects) :] == part and _leave(selects, names):
-            return each
+    try:
+        return _by_plan(frame, others, names)
+    except Exception:  # plans are not public, and a session may refuse to show them
+        return None
+
+
+def _by_plan(frame: DataFrame, others: Sequence[DataFrame], names: Sequence[str]) -> DataFrame | None:
+    """Answer by the plans of a classic session: a frame's plan holds those of the frames that it was made of."""
+    plan = resolved_plan(frame)
+    numbers = _numbers(str(plan.output().toString()), names)
+    plans = [(each, resolved_plan(each)) for each in others] if numbers is not None else []
+    # A column keeps its number as long as nothing changes it.
+    made = [(each, own) for each, own in plans if _numbers(str(own.output().toString()), names) == numbers]
+    while made:
+        for each, own in made:
+            if plan.equals(own):
+                return each
+        if plan.nodeName() not in ("Project", "SubqueryAlias"):
+            break
+        plan = plan.child()
     return None
 
 
-def _leave(steps: Sequence[str], names: Sequence[str]) -> bool:
-    """Return whether steps of a plan are selects, and columns of these names the same in all of them.
+def _numbers(output: str, names: Sequence[str]) -> list[str] | None:
+    """Return the numbers of columns by their names, or None where a name is not there once.
 
-    >>> _leave(["Project [k#1L, v#2 AS w#3]", "SubqueryAlias a"], ["K"]), _leave(["Project [v#2 AS k#4]"], ["k"])
-    (True, False)
+    >>> _numbers("List(k#1L, v#2, V#3)", ["K"]), _numbers("List(k#1L, v#2, V#3)", ["k", "v"])
+    (['1'], None)
     """
-    selects = [step for step in steps if step.startswith("Project [")]
-    if len(selects) + sum(step.startswith("SubqueryAlias ") for step in steps) < len(steps):
-        return False
-    for name in names:
-        # By its number: a column keeps it as long as nothing changes it.
-        bare = re.compile(rf"(?:\[|, ){re.escape(name)}#(\d+)L?(?=, |\])", re.IGNORECASE)
-        found = [bare.findall(step) for step in selects]
-        if any(numbers != found[0] or len(numbers) != 1 for numbers in found):
-            return False
-    return True
+    found = [re.findall(rf"(?:\(|, ){re.escape(name)}#(\d+)L?(?=, |\)$)", output, re.IGNORECASE) for name in names]
+    return [numbers[0] for numbers in found] if all(len(numbers) == 1 for numbers in found) else None
 
 
 def _by_client(frame: DataFrame, others: Sequence[DataFrame], names: set[str]) -> DataFrame | None:

@@ -233,10 +233,10 @@ def quoted(name: str) -> str:
 
 
 class Names:
-    """Helper column names that no column of the given frames has, whatever the case."""
+    """Helper column names that no column of the given frames has, and which are not `others`, whatever the case."""
 
-    def __init__(self, *frames: DataFrame, prefix: str = "_skew_") -> None:
-        taken = " ".join(name.lower() for frame in frames for name in frame.columns)
+    def __init__(self, *frames: DataFrame, others: Sequence[str] = (), prefix: str = "_skew_") -> None:
+        taken = " ".join(name.lower() for names in (*(frame.columns for frame in frames), others) for name in names)
         while prefix in taken:
             prefix += "_"
         self._prefix = prefix

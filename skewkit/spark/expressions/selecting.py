@@ -6,6 +6,7 @@ while. So a query may have the rows of a view as it was then. A select is resolv
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from functools import reduce
 
@@ -15,6 +16,8 @@ from pyspark.sql import functions as F
 from skewkit.spark.expressions.keys import Names, quoted
 from skewkit.spark.session.compat import has_star_except, is_connect, is_off
 
+_PLAIN = re.compile(r"[A-Za-z_]\w*", re.ASCII)
+"""Names that a session reads as they stand, whatever it takes a quoted one for."""
 _LATERAL = "spark.sql.lateralColumnAlias.enableImplicitResolution"
 
 
@@ -50,6 +53,16 @@ def without(
     found = df.select("*", *_named(apart)).drop(*names)
     shown = [F.col(new).alias(name) for new, name in zip(apart, (*first, *last), strict=True)]
     return found.select(*shown[: len(first)], "*", *shown[len(first) :]).drop(*apart)
+
+
+def columns_of(df: DataFrame) -> list[Column]:
+    """Return all columns of a frame. A name that a frame looks up is a call to Java or two, where `F.col` is some ten.
+
+    >>> len(columns_of(spark.range(1).selectExpr("id", "id AS `a b`")))
+    2
+    """
+    looked_up = not is_connect(df)
+    return [df[name] if looked_up and _PLAIN.fullmatch(name) else F.col(quoted(name)) for name in df.columns]
 
 
 def _named(columns: Mapping[str, Column]) -> list[Column]:

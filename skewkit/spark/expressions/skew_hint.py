@@ -14,6 +14,7 @@ from skewkit.spark.expressions.columns import read_literal, read_name
 from skewkit.spark.expressions.hint_values import fitted
 from skewkit.spark.expressions.nodes import node_of
 from skewkit.spark.session.compat import is_connect
+from skewkit.spark.session.written_plan import written_plan
 
 _READ: dict[str, Callable[[str], Any]] = {
     **dict.fromkeys(("tinyint", "smallint", "int", "bigint"), int),
@@ -82,7 +83,7 @@ def _connect_hint(frame: Any) -> SkewHint | None:
 
 
 def _classic_hint(frame: Any) -> SkewHint | None:
-    plan = frame._jdf.queryExecution().logical()
+    plan = written_plan(frame)
     if plan.nodeName() != "UnresolvedHint" or plan.name().lower() != "skew" or plan.parameters().size() != 2:
         return None
     column, values = (plan.parameters().apply(i) for i in range(2))

@@ -135,8 +135,9 @@ def apply_in_order(df: DataFrame, keys: Keys, by: OrderBy, plan: WindowPlan, tas
     columns |= {f"order{i}": column for i, column in enumerate(by.columns)}
     base, found = named(df, columns, names)
     keys = keys.renamed([found[f"key{i}"] for i in range(len(keys.columns))])
-    by = by.renamed([found[f"order{i}"] for i in range(len(by.columns))])
-    blocks = placed_in_blocks(base, keys, by, by.columns, plan, names, None)
+    order = [found[f"order{i}"] for i in range(len(by.columns))]
+    by = by.renamed(order)
+    blocks = placed_in_blocks(base, keys, by, order, plan, names, None)
     marked = with_heavy_index(blocks.frame, keys, plan.keys, names)
     heavy = F.col(names("heavy"))
     whole = on_whole_groups(task.checked, width, 1)

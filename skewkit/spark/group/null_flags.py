@@ -50,13 +50,14 @@ def with_null_flags(rows: DataFrame, positions: Sequence[int], names: Names) -> 
     if not positions:
         return rows, ()
     heavy, other = names("heavy"), names("flagged")
-    asked = [positions[i : i + _BITS] for i in range(0, len(positions), _BITS)]
+    columns = rows.columns
+    nullable = [quoted(columns[position]) for position in positions]
+    asked = [nullable[i : i + _BITS] for i in range(0, len(nullable), _BITS)]
     answers = tuple(names(f"nulls{j}") for j in range(len(asked)))
-    made = [F.bit_or(_bits(rows, some)).alias(name) for some, name in zip(asked, answers, strict=True)]
+    made = [F.bit_or(_bits(some)).alias(name) for some, name in zip(asked, answers, strict=True)]
     found = rows.groupBy(F.col(heavy).alias(other)).agg(*made)
     return without(rows.join(F.broadcast(found), F.col(heavy) == F.col(other)), other), answers
 
 
-def _bits(rows: DataFrame, positions: Sequence[int]) -> Column:
-    fields = [rows.columns[position] for position in positions]
-    return F.expr(" | ".join(f"if({quoted(name)} IS NULL, {1 << i}L, 0L)" for i, name in enumerate(fields)))
+def _bits(columns: Sequence[str]) -> Column:
+    return F.expr(" | ".join(f"if({column} IS NULL, {1 << i}L, 0L)" for i, column in enumerate(columns)))

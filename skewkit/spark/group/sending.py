@@ -10,7 +10,7 @@ from pyspark import cloudpickle
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from skewkit.spark.expressions.keys import quoted
+from skewkit.spark.expressions.selecting import columns_of
 from skewkit.spark.session.compat import VERSION, in_force
 
 cloudpickle.register_pickle_by_value(sys.modules[__name__])
@@ -37,7 +37,7 @@ def on_batches(rows: DataFrame, func: OnBatches, schema: str) -> DataFrame:
     arrow_udf: Any = getattr(F, "arrow_udf")  # noqa: B009 (PySpark before 4.1 has none)
     value = arrow_udf(_as_column(func, rows.columns), f"array<struct<{schema}>>")
     value = value.asNondeterministic()  # else Spark may compute it twice: for the filter, and for what passes it
-    values = rows.select(value(*(F.col(quoted(name)) for name in rows.columns)).alias("rows"))
+    values = rows.select(value(*columns_of(rows)).alias("rows"))
     return values.where(F.col("rows").isNotNull()).select(F.inline("rows"))
 
 

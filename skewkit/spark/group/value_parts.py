@@ -10,6 +10,7 @@ from pyspark.sql.types import DoubleType, FloatType
 
 from skewkit.plan.placement.key_plan import KeyPlan
 from skewkit.plan.window.window_plan import WindowPlan
+from skewkit.spark.expressions.keys import quoted
 from skewkit.spark.expressions.selecting import without
 from skewkit.spark.group.aggregate_plan import PREFIX, PlannedAggregate
 from skewkit.spark.group.grouped_exchange import Placed
@@ -52,7 +53,7 @@ def by_range(at: Placed, ranges: WindowPlan, keys: Sequence[str], group: Sequenc
     names, first = at.names, group[0]
     heavy, block, partition = (F.col(names(role)) for role in ("heavy", "block", "partition"))
     value = first.call.given(first.reads)[0].alias(_VALUE)
-    hot = with_block(at.hot().select(partition, heavy, *keys, value), [F.col(_VALUE)], ranges, names, "block")
+    hot = with_block(at.hot().select(partition, heavy, *keys, value), [quoted(_VALUE)], ranges, names, "block")
     counts = hot.groupBy(heavy, *keys, block).agg(F.count(_VALUE).alias(_COUNT), F.min(_VALUE).alias(_LEAST))
     far = _far(counts, keys, group, names("block"))
     mine, others = [F.col(key) for key in keys], [names(f"to_key{i}") for i in range(len(keys))]

@@ -14,11 +14,11 @@ from pyspark.sql import functions as F
 
 from skewkit.errors import SkewkitError
 from skewkit.hashing.spark import xxhash64
-from skewkit.plan.window.window_plan import Order, WindowPlan, shifted
+from skewkit.plan.window.window_plan import WindowPlan, shifted
 from skewkit.spark.expressions.keys import Keys, Names, has_fixed_hash, quoted
 from skewkit.spark.routing.route import element, with_heavy_index
 from skewkit.spark.session.compat import place
-from skewkit.spark.window.ordering import OrderBy, at_or_after, cut_array, cut_value
+from skewkit.spark.window.ordering import OrderBy, at_or_after, cut_array, cut_sql, cut_value
 
 _MOST_IN_TREES = 64
 """More comparisons of single columns make a method that Java does not compile; then cuts are searched in arrays."""
@@ -87,18 +87,18 @@ def placed(
     df: DataFrame,
     keys: Keys,
     by: OrderBy,
-    cut_by: Sequence[Column],
+    cut_by: Sequence[str],
     plan: WindowPlan,
     names: Names,
     shifts: tuple[int | None, int | None] | None,
 ) -> Blocks:
     """Put every row on the partition of its block, or of its key where that is not cut.
 
-    With `shifts`, the finite bounds of a range frame, rows are also copied to the other blocks of their key in which
-    they are in the frame of some row.
+    `cut_by` are the columns by which keys are cut. With `shifts`, the finite bounds of a range frame, rows are also
+    copied to the other blocks of their key in which they are in the frame of some row.
     """
     found = with_heavy_index(df, keys, plan.keys, names)
-    columns = cut_by[: plan.depth]
+    columns = [quoted(name) for name in cut_by[: plan.depth]]
     exact = _exact(keys, plan)
     if exact is not None:
         other = [(F.col(names("heavy")) == i) & ~same for i, same in exact.items()]
@@ -108,7 +108,7 @@ def placed(
     heavy, block = F.col(names("heavy")), F.col(names("block"))
     helpers = [names("hash"), names("heavy")]
     if shifts is not None:
-        found = _with_copies(found, columns, plan, names, shifts)
+        found = _with_copies(found, columns[0], plan, names, shifts)
         helpers += [names("low"), names("high")]
     firsts = [h.parts[0][0] for h in plan.keys.heavy]
     tail = element(plan.keys.buckets, "int", F.pmod(F.col(names("hash")), F.lit(len(plan.keys.buckets))))
@@ -119,8 +119,11 @@ def placed(
     return Blocks(kept_whole(exchanged), keys, by, names, plan, shifts is not None, exact is not None)
 
 
-def with_block(df: DataFrame, columns: Sequence[Column], plan: WindowPlan, names: Names, role: str) -> DataFrame:
-    """Return the frame with the number of the row's block under `role`, -1 where its key is not cut."""
+def with_block(df: DataFrame, columns: Sequence[str], plan: WindowPlan, names: Names, role: str) -> DataFrame:
+    """Return the frame with the number of the row's block under `role`, -1 where its key is not cut.
+
+    `columns` are the values by which rows are put into blocks, as SQL.
+    """
     heavy = F.col(names("heavy"))
     if plan.opposite is not None:  # rows that are equal to a cut, and nulls, are in the block that they are in there
         df, there = with_block(df, columns, plan.opposite, names, role), F.col(names(role))
@@ -128,15 +131,9 @@ def with_block(df: DataFrame, columns: Sequence[Column], plan: WindowPlan, names
         return df.withColumn(names(role), F.when(there >= 0, element(ends, "int", heavy) - there).otherwise(-1))
     if len(plan.blocks) * (1 if plan.depth == 1 else 5 * plan.depth) > _MOST_IN_TREES:
         return _searched(df, columns, plan, names, role)
-    cuts = [[cut_value(c, o.type) for c, o in zip(b.cut or (), plan.orders, strict=False)] for b in plan.blocks]
     block: Column | None = None
     for i, (first, last) in plan.spans.items():
-        if plan.depth == 1:
-            at_null = first if plan.orders[0].nulls_first else last
-            last -= plan.blocks[last].cut == (None,)
-            tree = F.when(columns[0].isNull(), at_null).otherwise(_tree(columns, plan.orders, cuts, first, last))
-        else:
-            tree = _tree(columns, plan.orders, cuts, first, last)
+        tree = F.expr(_tree(columns[0], plan, first, last)) if plan.depth == 1 else _trees(columns, plan, first, last)
         block = F.when(heavy == i, tree) if block is None else block.when(heavy == i, tree)
     return df.select("*", (F.lit(-1) if block is None else block.otherwise(-1)).alias(names(role)))
 
@@ -173,22 +170,34 @@ def _literal(value: Any, type_: str) -> Column:
     return F.lit(value).cast(type_)
 
 
-def _tree(
-    columns: Sequence[Column], orders: Sequence[Order], cuts: Sequence[Sequence[Column]], low: int, high: int
-) -> Column:
-    """Return a key's block by a balanced tree of comparisons, which stays inside code generation."""
+def _tree(column: str, plan: WindowPlan, first: int, last: int) -> str:
+    """Return a key's block by one column, as SQL: a balanced tree of comparisons, which stays in code generation."""
+    order = plan.orders[0]
+
+    def between(low: int, high: int) -> str:
+        if low == high:
+            return str(low)
+        middle = (low + high + 1) // 2
+        (cut,) = plan.blocks[middle].cut or (None,)
+        right = f"{column} {'<=' if order.descending else '>='} {cut_sql(cut, order.type)}"
+        return f"CASE WHEN {right} THEN {between(middle, high)} ELSE {between(low, middle - 1)} END"
+
+    at_null = first if order.nulls_first else last
+    known = between(first, last - (plan.blocks[last].cut == (None,)))
+    return f"CASE WHEN {column} IS NULL THEN {at_null} ELSE {known} END"
+
+
+def _trees(columns: Sequence[str], plan: WindowPlan, low: int, high: int) -> Column:
+    """Return a key's block by several columns, in such a tree."""
     if low == high:
         return F.lit(low)
     middle = (low + high + 1) // 2
-    if len(columns) == 1:
-        right = columns[0] <= cuts[middle][0] if orders[0].descending else columns[0] >= cuts[middle][0]
-    else:
-        right = at_or_after(columns, orders, cuts[middle])
-    above = _tree(columns, orders, cuts, middle, high)
-    return F.when(right, above).otherwise(_tree(columns, orders, cuts, low, middle - 1))
+    cut = [cut_value(c, o.type) for c, o in zip(plan.blocks[middle].cut or (), plan.orders, strict=False)]
+    right = at_or_after([F.expr(column) for column in columns], plan.orders, cut)
+    return F.when(right, _trees(columns, plan, middle, high)).otherwise(_trees(columns, plan, low, middle - 1))
 
 
-def _searched(df: DataFrame, columns: Sequence[Column], plan: WindowPlan, names: Names, role: str) -> DataFrame:
+def _searched(df: DataFrame, columns: Sequence[str], plan: WindowPlan, names: Names, role: str) -> DataFrame:
     """Return the block by binary search in literal arrays, one column per step so that each is computed once.
 
     The last step goes through an `explode` of one element. Rules of the optimizer write the keys of a join out in terms
@@ -197,14 +206,14 @@ def _searched(df: DataFrame, columns: Sequence[Column], plan: WindowPlan, names:
     """
     heavy = F.col(names("heavy"))
     spans = [plan.spans.get(i, (-1, -1)) for i in range(len(plan.keys.heavy))]
-    orders = plan.orders[: plan.depth]
+    orders, values = plan.orders[: plan.depth], [F.expr(column) for column in columns]
     arrays = [cut_array([b.cut[i] if b.cut else None for b in plan.blocks], o.type) for i, o in enumerate(orders)]
     first, last = (F.when(heavy >= 0, element([s[e] for s in spans], "int", heavy)).otherwise(-1) for e in (0, 1))
     df = df.select("*", first.alias(names("at0")), last.alias(names("last")))
     step, number = 1 << (plan.most - 1).bit_length() - 1, 0
     while step:
         at, candidate = F.col(names(f"at{number}")), F.col(names(f"at{number}")) + step
-        right = at_or_after(columns, plan.orders, [F.get(array, candidate) for array in arrays])
+        right = at_or_after(values, plan.orders, [F.get(array, candidate) for array in arrays])
         moved = F.when((at >= 0) & (candidate <= F.col(names("last"))) & right, candidate).otherwise(at)
         df = df.select("*", moved.alias(names(f"at{number + 1}"))).drop(names(f"at{number}"))
         step, number = step // 2, number + 1
@@ -213,19 +222,19 @@ def _searched(df: DataFrame, columns: Sequence[Column], plan: WindowPlan, names:
 
 
 def _with_copies(
-    df: DataFrame, columns: Sequence[Column], plan: WindowPlan, names: Names, shifts: tuple[int | None, int | None]
+    df: DataFrame, column: str, plan: WindowPlan, names: Names, shifts: tuple[int | None, int | None]
 ) -> DataFrame:
     """Return the frame with a row's copies in the blocks where it is in some frame, and on which side of them."""
     low = high = F.col(names("block"))
-    number = F.unix_date(columns[0]) if plan.orders[0].type == "date" else columns[0]
+    number = f"CAST({f'unix_date({column})' if plan.orders[0].type == 'date' else column} AS double)"
     start, end = shifts
     if end is not None:
-        df = with_block(df, [number.cast("double")], shifted(plan, end), names, "low")
+        df = with_block(df, [number], shifted(plan, end), names, "low")
         low = F.least(F.col(names("low")), low)
     if start is not None:
-        df = with_block(df, [number.cast("double")], shifted(plan, start), names, "high")
+        df = with_block(df, [number], shifted(plan, start), names, "high")
         high = F.greatest(F.col(names("high")), high)
-    alone = columns[0].isNull() | (low == high)
+    alone = F.expr(column).isNull() | (low == high)
     own = F.col(names("block"))
     every = F.when(alone, F.array(own)).otherwise(F.sequence(low, high))
     copied = df.select("*", F.explode(every).alias(names("copy")))

@@ -90,7 +90,7 @@ def native(df: DataFrame, keys: Keys, by: OrderBy, expressions: Sequence[Express
     if by.columns:
         spec = spec.orderBy(*by.sorting)
     twice = [leaf for each in expressions for leaf in each.leaves if leaf.after is not None]
-    names = Names(*([df.select("*", *(F.lit(None).alias(each.name) for each in expressions))] if twice else []))
+    names = Names(*([df] if twice else []), others=[each.name for each in expressions])
     before = {leaf: names(f"before{i}") for i, leaf in enumerate(twice)}
     rows = df.select("*", *(leaf.column.over(spec).alias(name) for leaf, name in before.items())) if before else df
 
@@ -119,7 +119,7 @@ def split(
     width = len(df.columns)
     leaves = [Expression(f"leaf{i}", (leaf,), lambda results: results[0]) for i, leaf in enumerate(functions)]
     fields = native(df, keys, by, leaves).schema.fields[width:]
-    names = Names(df.select("*", *(F.lit(None).alias(each.name) for each in expressions)), prefix=prefix)
+    names = Names(df, others=[each.name for each in expressions], prefix=prefix)
     columns = {f"key{i}": column for i, column in enumerate(keys.columns)}
     columns |= {f"order{i}": column for i, column in enumerate(by.columns)}
     if not by.columns:
@@ -136,8 +136,7 @@ def split(
         own = tuple(found[f"x{i}_{j}"] for j in range(len(function.arguments)))
         parts[leaf] = PlannedFunction(function, how, tuple(order), own, own)
         arguments += own
-    cut_by = [F.col(quoted(name)) for name in order or [found["cut"]]]
-    blocks = placed(base, keys, by.renamed(order), cut_by, plan, names, reach.values).with_whole_keys()
+    blocks = placed(base, keys, by.renamed(order), order or [found["cut"]], plan, names, reach.values).with_whole_keys()
     wanted = list(dict.fromkeys(each for part in parts.values() for each in part.carried))
     ties = []
     if any(each.ordered for each in wanted) or reach.rows:

@@ -137,8 +137,10 @@ def _is_number(bound: object) -> bool:
     return isinstance(bound, SupportsIndex) and not isinstance(bound, bool) and not hasattr(bound, "__len__")
 
 
-_NUMBERS = frozenset(("tinyint", "smallint", "int", "bigint", "float", "double", "decimal"))
-"""Types whose texts need no quoting."""
+_AS_TEXT = frozenset(
+    ["tinyint", "smallint", "int", "bigint", "float", "double", "decimal", "string", "boolean", "timestamp_ntz"]
+)
+"""Types to which texts are cast, all of an array at once."""
 _FAR = (1 << 63) - 1
 """Bounds from here on are infinite."""
 _EPOCH: dict[str, Callable[[Column], Column]] = {
@@ -198,28 +200,32 @@ def is_text(type_: str) -> bool:
 
 def cut_value(text: str | None, type_: str) -> Column:
     """Return the literal of a cut, of the type of its order column."""
+    return F.expr(cut_sql(text, type_))
+
+
+def cut_sql(text: str | None, type_: str) -> str:
+    """Return the literal of a cut as SQL. Texts are written by their bytes, so that no session quotes them otherwise.
+
+    >>> cut_sql("7", "bigint"), cut_sql("a'", "string"), cut_sql("-1", "date")
+    ("CAST('7' AS bigint)", "CAST(X'6127' AS string)", 'date_from_unix_date(-1)')
+    """
     if text is None:
-        return F.lit(None).cast(type_)
+        return f"CAST(NULL AS {type_})"
     if type_ == "binary":
-        return F.unhex(F.lit(text))
+        return f"X'{text}'"
     if type_ == "timestamp":
-        return F.timestamp_micros(F.lit(int(text)).cast("bigint"))
+        return f"timestamp_micros({int(text)}L)"
     if type_ == "date":
-        return F.date_from_unix_date(F.lit(int(text)))
-    if _is_numeric(type_):  # one call of the JVM, not three
-        return F.expr(f"CAST('{text}' AS {type_})")
-    return F.lit(text).cast(type_)
-
-
-def _is_numeric(type_: str) -> bool:
-    return type_.partition("(")[0] in _NUMBERS
+        return f"date_from_unix_date({int(text)})"
+    literal = f"X'{text.encode().hex()}'" if is_text(type_) else f"'{text}'"
+    return f"CAST({literal} AS {type_})"
 
 
 def cut_array(texts: Sequence[str | None], type_: str) -> Column:
     """Return the literals of cuts as one array, which the optimizer makes once."""
-    if _is_numeric(type_) or type_ in ("string", "boolean", "timestamp_ntz"):
+    if type_.partition("(")[0] in _AS_TEXT:
         return F.from_json(F.lit(json.dumps(texts)), "array<string>").cast(f"array<{type_}>")
-    return F.array(*(cut_value(text, type_) for text in texts))
+    return F.expr(f"array({', '.join(cut_sql(text, type_) for text in texts)})")
 
 
 def at_or_after(columns: Sequence[Column], orders: Sequence[Order], cut: Sequence[Column]) -> Column:

@@ -1,6 +1,8 @@
 """Where hot partitions are cut into blocks, and where they cannot be."""
 
 import re
+from datetime import date, datetime
+from decimal import Decimal
 
 import pytest
 from pyspark.sql import functions as F
@@ -13,8 +15,9 @@ from skewkit.plan.placement.load import HeavyLoad, KeyLoad
 from skewkit.plan.window.window_plan import Block, WindowPlan, turned
 from skewkit.spark.expressions.keys import Names
 from skewkit.spark.window.blocks import with_block
-from skewkit.spark.window.ordering import find_order
+from skewkit.spark.window.ordering import as_text, cut_array, cut_value, find_order
 from skewkit.testing import assert_same_rows
+from tests.helpers import conf
 from tests.spark.window.cases import plain
 
 
@@ -89,7 +92,7 @@ def test_the_opposite_order_has_the_same_blocks(spark, order, cuts):
     plan, names = WindowPlan(keys, by.orders, tuple(blocks)), Names(df)
     found = df.select("*", F.lit(0).alias(names("heavy")))
     for role, each in (("there", plan), ("here", turned(plan))):
-        found = with_block(found, by.columns[: plan.depth], each, names, role)
+        found = with_block(found, [order.name for order in by.orders[: plan.depth]], each, names, role)
     pairs = {(row[0], row[1]) for row in found.select(names("there"), names("here")).distinct().collect()}
     assert pairs == {(i, len(cuts) - i) for i in range(len(blocks))}
     assert turned(turned(plan)) is plan
@@ -150,3 +153,33 @@ def test_orders_that_may_change_are_not_cut(spark, facts):
         assert "native: rows may" not in skewkit.explain(ours)
     finally:
         cached.unpersist()
+
+
+VALUES = {
+    "tinyint": [-128, 127],
+    "bigint": [-(1 << 63), (1 << 63) - 1, 0],
+    "float": [float("nan"), float("-inf"), 0.1],
+    "double": [float("nan"), float("inf"), -0.0, 5e-324, 1.7976931348623157e308],
+    "decimal(38,18)": [Decimal("-99999999999999999999.999999999999999999"), Decimal("1e-18")],
+    "boolean": [True, False],
+    "string": ["", "it's", 'a "b"', "back\\slash", "\\u0041", "$1", "`;--", "\n\t\0", "é€😀"],
+    "binary": [b"", b"\x00\xff", b"'"],
+    "date": [date(1, 1, 1), date(1582, 10, 4), date(1969, 12, 31), date(9999, 12, 31)],
+    "timestamp": [datetime(1900, 1, 1, 0, 0, 0, 1), datetime(2024, 11, 3, 1, 30), datetime(9999, 12, 30)],
+    "timestamp_ntz": [datetime(1, 1, 1), datetime(2024, 3, 31, 2, 30, 0, 123456)],
+}
+
+
+@pytest.mark.connect
+@pytest.mark.parametrize("type_", VALUES)
+@pytest.mark.parametrize("escaped", ["false", "true"])
+def test_a_cut_is_the_very_value_that_was_read(spark, type_, escaped):
+    """Whatever quotes it has, and however the session reads quotes."""
+    rows = [(i, value) for i, value in enumerate([*VALUES[type_], None])]
+    df = spark.createDataFrame(rows, f"i int, v {type_}").select("i", "v", as_text(F.col("v"), type_).alias("text"))
+    texts = [row.text for row in sorted(df.collect())]
+    with conf(spark, "spark.sql.parser.escapedStringLiterals", escaped):
+        same = [F.col("v").eqNullSafe(cut_value(text, type_)) & (F.col("i") == i) for i, text in enumerate(texts)]
+        listed = F.col("v").eqNullSafe(F.get(cut_array(texts, type_), F.col("i")))
+        found = df.select("i", F.greatest(*same).alias("alone"), listed.alias("listed")).collect()
+    assert sorted(map(tuple, found)) == [(i, True, True) for i in range(len(rows))]
