@@ -113,11 +113,13 @@ def _connect_sorting(column: Any) -> Sorting | None:
 
 
 def _classic_sorting(column: Any) -> Sorting | None:
-    node = java_node(column)
+    bare = VERSION < (4, 0)
+    node = java_expression(column) if bare else java_node(column)
     if java_kind(node) != "SortOrder":
         return Sorting(column, False, True)
     child = type(column)(java_column(node.child()))
-    return Sorting(child, "Descending" in node.sortDirection().toString(), "First" in node.nullOrdering().toString())
+    direction = node.direction() if bare else node.sortDirection()
+    return Sorting(child, "Descending" in direction.toString(), "First" in node.nullOrdering().toString())
 
 
 _Window = tuple[Any, Sequence[Any], Sequence[Any], tuple[str, int, int] | None]

@@ -15,7 +15,7 @@ from pyspark.sql import functions as F
 from skewkit.errors import ArgumentError, ArgumentTypeError, shown
 from skewkit.plan.window.window_frame import Frame
 from skewkit.spark.window.ordering import OrderBy, as_epoch
-from skewkit.spark.window.window_calls import Expression, Leaf
+from skewkit.spark.window.window_calls import Called, Expression, Leaf
 
 _NUMBERS = ("tinyint", "smallint", "int", "bigint", "float", "double", "decimal")
 _TIMES = ("timestamp", "timestamp_ntz", "date")
@@ -61,7 +61,7 @@ def session_expression(name: str, by: OrderBy, gap: str) -> Expression:
         starts = F.coalesce(F.try_subtract(at, before) > F.expr(gap), F.lit(True))
         return F.sum(F.when(at.isNull(), 0).when(starts, 1).otherwise(0))
 
-    leaf = Leaf(F.lag(at), frame=RUNNING_ROWS, framed=True, after=counted, gap=gap)
+    leaf = Leaf(F.lag(at), Called("lag", (at,)), frame=RUNNING_ROWS, framed=True, after=counted, gap=gap)
 
     def finish(results: Sequence[Column]) -> Column:
         return F.when(at.isNotNull(), results[0])

@@ -165,9 +165,9 @@ def read_function(df: DataFrame, result: str, leaf: Leaf) -> Function | str:
     """Return a function of a result column as it was called, or the reason why only Spark can read it."""
     if leaf.elsewhere is not None:
         return f"{result} is over another window than this one"
-    if leaf.gap is not None:
-        return Function(leaf, WindowCall("session"), node_of(leaf.column).children[:1], ())
     call = leaf.call
+    if leaf.gap is not None and call is not None:
+        return Function(leaf, WindowCall("session"), call.arguments, ())
     if call is None:
         if text_of(leaf) is not None:
             return f"{result} is written in SQL; give it as a function, such as F.sum('x')"

@@ -11,6 +11,7 @@ from pyspark.sql import functions as F
 
 import skewkit
 from skewkit.errors import ArgumentError
+from skewkit.spark.expressions.nodes import Node
 from skewkit.testing import assert_same_rows
 from tests.helpers import conf, physical_plan
 from tests.spark.window.cases import plain
@@ -112,3 +113,13 @@ def test_an_as_of_join_looks_forward_in_linear_time(spark):
         found = skewkit.skew_asof_join(left, right, "t", direction=direction, tolerance=timedelta(microseconds=1))
         assert found.agg(F.sum("v"), F.count("v")).first() == (19_999 * 10_000, 20_000)
         assert not re.search(r"currentrow\$\(\), unboundedfollowing", physical_plan(found).lower())
+
+
+def test_sessions_are_right_where_no_column_can_be_read(spark, monkeypatch):
+    """PySpark 3.5 shows nothing of a classic Column; there the time of a row was taken for 1."""
+    monkeypatch.setattr("skewkit.spark.window.window_calls.node_of", lambda column: Node("other"))
+    df = spark.range(0, 900, 1, 3).selectExpr("if(id % 4 < 3, 1, id % 9) AS k", "id * 7 % 1000 AS t")
+    windows = [skewkit.skew_window(df, "k", "t", strategy=each, partitions=4) for each in ("split", "native")]
+    ours, expected = (window.sessions(5) for window in windows)
+    assert "strategy   split" in skewkit.explain(ours)
+    assert_same_rows(ours, expected)
