@@ -88,3 +88,16 @@ def test_a_frame_that_selects_of_another_is_told_from_one_with_other_rows_or_key
     found = selected_from(select(made), others, ["k"])
     assert (found is made) == same
     assert found is None or found is made
+
+
+def test_nothing_is_known_of_a_frame_whose_plan_a_session_does_not_show(spark, monkeypatch):
+    def refused(frame):
+        raise RuntimeError("this session shows no plans")
+
+    made = spark.range(9).selectExpr("id % 2 AS k", "id AS v")
+    assert selected_from(made.select("*"), [made], ["k"]) is made
+    monkeypatch.setattr("skewkit.spark.explained.within.resolved_plan", refused)
+    assert selected_from(made.select("*"), [made], ["k"]) is None
+    again = made.skew_window(partition_by="k", order_by="v").select(total=F.sum("v"))
+    more = again.withColumn("w", F.col("v") + 1).skew_window(partition_by="k", order_by="v").select(n=F.count("w"))
+    assert sorted(row.n for row in more.collect()) == [1, 1, 2, 2, 3, 3, 4, 4, 5]
