@@ -98,6 +98,6 @@ def test_nothing_is_known_of_a_frame_whose_plan_a_session_does_not_show(spark, m
     assert selected_from(made.select("*"), [made], ["k"]) is made
     monkeypatch.setattr("skewkit.spark.explained.within.resolved_plan", refused)
     assert selected_from(made.select("*"), [made], ["k"]) is None
-    again = made.skew_window(partition_by="k", order_by="v").select(total=F.sum("v"))
-    more = again.withColumn("w", F.col("v") + 1).skew_window(partition_by="k", order_by="v").select(n=F.count("w"))
+    again = skewkit.skew_window(made, "k", "v").select(total=F.sum("v"))
+    more = skewkit.skew_window(again.withColumn("w", F.col("v") + 1), "k", "v").select(n=F.count("w"))
     assert sorted(row.n for row in more.collect()) == [1, 1, 2, 2, 3, 3, 4, 4, 5]
