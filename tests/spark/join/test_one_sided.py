@@ -6,6 +6,7 @@ import pytest
 from pyspark.sql import functions as F
 
 import skewkit
+from skewkit.spark.session.compat import is_connect
 from skewkit.testing import assert_same_rows, partition_rows
 from tests.helpers import conf
 
@@ -30,7 +31,9 @@ def test_rows_are_those_of_plain_spark(frames, how):
         joined = skewkit.skew_join(left, right, on, how)
         assert_same_rows(joined, left.join(right, on, how))
         text = skewkit.explain(joined)
-        assert f"strategy   {'salt' if how == 'full' else 'broadcast_head'}" in text, text
+        # On Connect a union of two branches would hide the frames' columns from `left["v"]`.
+        salted = how == "full" or is_connect(left)
+        assert f"strategy   {'salt' if salted else 'broadcast_head'}" in text, text
 
 
 CALLS = {
