@@ -11,7 +11,7 @@ from skewkit.spark.explained.functions import FunctionKind, kind_of
 from skewkit.spark.explained.plan_columns import calls_in, calls_with, ids_read
 from skewkit.spark.explained.stability import Stability, Verdict
 
-SALT = "skewkit's salt"
+SALT = "skewkit salt"
 """Stands in a plan before a position that says where a row goes, and not what is in it."""
 _SALTED = re.compile(rf"{SALT}, (?:monotonically_increasing_id|spark_partition_id)\(\)", re.IGNORECASE)
 _ALWAYS = re.compile(r"spark_partition_id\(\) >= 0\b", re.IGNORECASE)

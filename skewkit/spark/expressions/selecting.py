@@ -21,13 +21,16 @@ _PLAIN = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 _LATERAL = "spark.sql.lateralColumnAlias.enableImplicitResolution"
 
 
-def with_columns(df: DataFrame, columns: Mapping[str, Column]) -> DataFrame:
-    """Return the frame with more columns, by their names, of which each may use those before it.
+def with_columns(df: DataFrame, columns: Mapping[str, Column | str]) -> DataFrame:
+    """Return the frame with more columns, by their names, of which each may use those before it. Texts are SQL.
 
     That is one select, by lateral aliases, unless the session does without them. On Connect it does: there Spark fails
     where a frame that has them is used twice in one query.
     """
-    named = [column.alias(name) for name, column in columns.items()]
+    named = [
+        F.expr(f"{column} AS {quoted(name)}") if isinstance(column, str) else column.alias(name)
+        for name, column in columns.items()
+    ]
     if is_connect(df) or is_off(df.sparkSession, _LATERAL):
         return reduce(lambda found, column: found.select("*", column), named, df)
     return df.select("*", *named)

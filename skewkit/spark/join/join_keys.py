@@ -135,6 +135,6 @@ def _keys_first(df: DataFrame, using: Sequence[str]) -> DataFrame:
 
 def no_keys(df: DataFrame, using: Sequence[str]) -> DataFrame:
     """Return a frame that has the keys of a frame, under the names in `using`, and no row."""
-    fields = df.select(*(F.col(quoted(name)) for name in using)).schema.fields
-    columns = [F.lit(None).cast(field.dataType).alias(name) for field, name in zip(fields, using, strict=True)]
-    return df.sparkSession.range(1).where(F.lit(False)).select(*columns)
+    types = [df.schema[actual_name(df, name)].dataType for name in using]
+    columns = [F.lit(None).cast(type_).alias(name) for type_, name in zip(types, using, strict=True)]
+    return df.sparkSession.range(1).where("false").select(*columns)

@@ -172,17 +172,19 @@ def _with_packed(rows: _Rows, keys: JoinKeys, plan: JoinPlan, names: Names) -> D
     """Return one side with its packed key. Rows whose row or column of the matrix has several cells are copied."""
     n, how, side = plan.keys.partitions, plan.rules.how, rows.side
     route, lists = plan.route(side)
-    df, anywhere = rows.frame, keys.unmatched(rows.keys)
-    if anywhere is not None and not _stays(how, side):
-        df, anywhere = df.where(~anywhere), None
-    columns = heavy_index(rows.keys, plan.keys, names, anywhere=anywhere)
+    df, unmatched = rows.frame, keys.unmatched(rows.keys)
+    if unmatched is not None and not _stays(how, side):
+        df, unmatched = df.where(~unmatched), None
+    anywhere = None if unmatched is None else names("anywhere")
+    columns: dict[str, Column | str] = {} if unmatched is None else {names("anywhere"): unmatched}
+    columns |= heavy_index(rows.keys, plan.keys, names, anywhere=anywhere)
     helpers, marked, row_hash = list(columns), None, None
     if anywhere is not None or _is_cut(plan, side):
         nulls = (anywhere is not None and bool(route.spread)) or any(None in h.key for h in route.heavy)
         row_hash = Salting.of(rows.facts, rows.own).hash(nulls=nulls, frame=df)
     if any(matrix.answered for matrix in plan.matrices):
         # A row's position is that in the frame, and not in what a look-up makes of it.
-        salt = {} if row_hash is None else {names("salt"): row_hash}
+        salt: dict[str, Column | str] = {} if row_hash is None else {names("salt"): row_hash}
         df, anywhere, marked = _answered(with_columns(df, {**columns, **salt}), rows, keys, plan, names, anywhere)
         columns, row_hash, helpers = {}, F.col(names("salt")) if salt else None, [*helpers, *salt]
     placing = partition_columns(route, names, row_hash, anywhere=anywhere)
@@ -202,19 +204,19 @@ def _is_cut(plan: JoinPlan, side: Side) -> bool:
 
 
 def _answered(
-    df: DataFrame, rows: _Rows, keys: JoinKeys, plan: JoinPlan, names: Names, anywhere: Column | None
-) -> tuple[DataFrame, Column | None, Column | None]:
+    df: DataFrame, rows: _Rows, keys: JoinKeys, plan: JoinPlan, names: Names, anywhere: str | None
+) -> tuple[DataFrame, str | None, str | None]:
     """Return the frame without the rows that a look-up decides, which rows go anywhere, and which meet a witness."""
     answered = [matrix.answered for matrix in plan.matrices]
-    wanted = listed(answered, F.col(names("heavy")))
+    wanted = listed(answered, names("heavy"))
     if rows.side == "right":
-        return df.where(~wanted), anywhere, None
-    group = F.when(wanted, heavy_group(F.col(names("heavy")), plan.keys.partitions))
+        return df.where(f"NOT {wanted}"), anywhere, None
+    group = f"if({wanted}, {heavy_group(names('heavy'), plan.keys.partitions)}, NULL)"
     df = with_presence(df, group, rows.keys, rows.other, keys, plan.keys, answered, names)
-    found = F.col(names("there")).isNotNull()
+    there = names("there")
     if plan.rules.how == "semi":
-        return without(df.where(~wanted | found), names("there")), anywhere, wanted
-    return without(df.where(~found), names("there")), wanted if anywhere is None else anywhere | wanted, None
+        return without(df.where(f"NOT {wanted} OR {there} IS NOT NULL"), there), anywhere, wanted
+    return without(df.where(f"{there} IS NULL"), there), f"({anywhere or 'false'} OR {wanted})", None
 
 
 def _without_copies(joined: DataFrame, rows: _Rows, keys: JoinKeys, plan: JoinPlan, names: Names) -> DataFrame:
@@ -227,10 +229,9 @@ def _without_copies(joined: DataFrame, rows: _Rows, keys: JoinKeys, plan: JoinPl
     n, copied = plan.keys.partitions, [matrix.checked and rows.side in matrix.copied for matrix in plan.matrices]
     if not any(copied) or not plan.rules.keeps(rows.side):
         return joined
-    other = "r" if rows.side == "left" else "l"
-    packed = F.col(rows.packed(names))
-    alone = (packed < 0) & F.col(names(f"{other}_packed")).isNull()
-    group = F.when(alone, packed - F.pmod(packed, F.lit(n)))
+    packed, other, there = rows.packed(names), "r" if rows.side == "left" else "l", names("there")
+    alone = f"({packed} < 0 AND {names(f'{other}_packed')} IS NULL)"
+    group = f"if({alone}, {packed} - pmod({packed}, {n}), NULL)"
     looked = with_presence(joined, group, rows.keys, rows.other, keys, plan.keys, copied, names)
     firsts = [
         slice_.targets[0] + heavy_group_number(heavy, n)
@@ -238,9 +239,8 @@ def _without_copies(joined: DataFrame, rows: _Rows, keys: JoinKeys, plan: JoinPl
         if matrix.checked
         for slice_ in matrix.slices.of(rows.side)
     ]
-    # As text: `isin` takes a call to Java for each.
-    first = F.expr(f"{rows.packed(names)} IN ({', '.join(map(str, firsts))})") & F.col(names("there")).isNull()
-    return without(looked.where(~F.coalesce(alone, F.lit(False)) | first), names("there"))
+    first = f"{packed} IN ({', '.join(map(str, firsts))}) AND {there} IS NULL"
+    return without(looked.where(f"NOT coalesce({alone}, false) OR {first}"), there)
 
 
 def _stays(how: str, side: Side) -> bool:

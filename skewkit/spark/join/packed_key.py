@@ -18,28 +18,26 @@ _TAG_FROM = 33
 _WHOLE = ("tinyint", "smallint", "int", "bigint")
 
 
-def packed_key(plan: JoinPlan, keys: Keys, names: Names, marked: Column | None, apart: Column | None = None) -> Column:
+def packed_key(plan: JoinPlan, keys: Keys, names: Names, marked: str | None, apart: str | None = None) -> Column | str:
     """Return the packed key of a row with its `hash`, `heavy` and `partition`.
 
     `marked` rows, whose key the look-up of a semi join found, meet a made-up right row. Rows that are `apart` are
     grouped by their salt, the column `row`.
     """
-    n, partition = plan.keys.partitions, F.col(names("partition"))
+    n, partition, heavy = plan.keys.partitions, names("partition"), names("heavy")
     group = group_of(names("hash"), n)
     if apart is not None:
-        group = F.when(apart, group_of(names("row"), n)).otherwise(group)
-    named = _named(plan, keys, names)
-    if named is not None:
-        group = F.coalesce(named, group)
-    packed = partition - F.lit(n) - group
+        group = f"if({apart}, {group_of(names('row'), n)}, {group})"
     checked = [matrix.checked for matrix in plan.matrices]
+    packed = f"{partition} - {n} - {group}"
     if marked is not None:
-        packed = F.when(marked, partition - F.lit(n)).otherwise(packed)
+        packed = f"if({marked}, {partition} - {n}, {packed})"
     elif any(checked):
-        heavy = F.col(names("heavy"))
-        packed = F.when(listed(checked, heavy), partition + heavy_group(heavy, n)).otherwise(packed)
+        packed = f"if({listed(checked, heavy)}, {partition} + {heavy_group(heavy, n)}, {packed})"
     # Never null, and Spark shall know it: else it infers `packed is not null` and computes all of this twice.
-    return F.coalesce(packed, F.lit(0))
+    packed = f"coalesce({packed}, 0)"
+    named = _named(plan, keys, names)
+    return packed if named is None else F.coalesce(F.expr(f"{partition} - {n}") - named, F.expr(packed))
 
 
 def equal_by_group(plan: JoinPlan, keys: Keys, packed: Column) -> Column | None:
@@ -63,7 +61,8 @@ def _compared_before(plan: JoinPlan, keys: Keys) -> list[bool]:
 
 def _named(plan: JoinPlan, keys: Keys, names: Names) -> Column | None:
     """Return the group of a row whose key is a hot one by value, null for others. None where there are none."""
-    wanted = _compared_before(plan, keys)
+    before = zip(_compared_before(plan, keys), plan.matrices, strict=True)
+    wanted = [compared and not matrix.checked for compared, matrix in before]
     if not any(wanted):
         return None
     n, heavy = plan.keys.partitions, F.col(names("heavy"))
@@ -71,12 +70,12 @@ def _named(plan: JoinPlan, keys: Keys, names: Names) -> Column | None:
     columns = zip(keys.columns, keys.types, zip(*values, strict=True), strict=True)
     same = [column == element(found, type_, heavy) for column, type_, found in columns]
     group = -n * (heavy + F.lit(_tags(n) + 1))
-    return F.when(listed(wanted, heavy) & reduce(and_, same), group)
+    return F.when(F.expr(listed(wanted, names("heavy"))) & reduce(and_, same), group)
 
 
-def heavy_group(heavy: Column, partitions: int) -> Column:
-    """Return a negative multiple of `partitions` that no other heavy key has. See `heavy_group_number`."""
-    return F.lit(-partitions) * (heavy + F.lit(1))
+def heavy_group(heavy: str, partitions: int) -> str:
+    """Return a negative multiple of `partitions` that no other heavy key has, as SQL. See `heavy_group_number`."""
+    return f"{-partitions} * ({heavy} + 1)"
 
 
 def heavy_group_number(heavy: int, partitions: int) -> int:
@@ -88,12 +87,12 @@ def heavy_group_number(heavy: int, partitions: int) -> int:
     return -partitions * (heavy + 1)
 
 
-def group_of(key_hash: str, partitions: int) -> Column:
-    """Return a negative multiple of `partitions` that follows from the hash in a column.
+def group_of(key_hash: str, partitions: int) -> str:
+    """Return a negative multiple of `partitions` that follows from the hash in a column, as SQL.
 
     With a partition added it is an int, and its negative is, too. Keys may share it.
     """
-    return F.expr(f"{-partitions} * (cast(shiftright({key_hash}, {_TAG_FROM}) & {_tags(partitions) - 1}L AS int) + 1)")
+    return f"{-partitions} * (cast(shiftright({key_hash}, {_TAG_FROM}) & {_tags(partitions) - 1}L AS int) + 1)"
 
 
 def _tags(partitions: int) -> int:

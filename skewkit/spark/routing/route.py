@@ -27,14 +27,13 @@ def with_heavy_index(df: DataFrame, keys: Keys, plan: KeyPlan, names: Names) -> 
     return with_columns(df, heavy_index(keys, plan, names))
 
 
-def heavy_index(keys: Keys, plan: KeyPlan, names: Names, *, anywhere: Column | None = None) -> dict[str, Column]:
+def heavy_index(keys: Keys, plan: KeyPlan, names: Names, *, anywhere: str | None = None) -> dict[str, Column | str]:
     """Return the columns `hash` (64-bit hash of the key) and `heavy` (index in the plan, or -1).
 
     Rows for which `anywhere` is true are of no heavy key. Spark's hash passes over nulls, so theirs may be that of one.
     """
-    index = F.expr(_index(plan, names("hash")))
-    index = index if anywhere is None else F.when(anywhere, F.lit(-1)).otherwise(index)
-    return {names("hash"): keys.hash, names("heavy"): index}
+    index = _index(plan, names("hash"))
+    return {names("hash"): keys.hash, names("heavy"): index if anywhere is None else f"if({anywhere}, -1, {index})"}
 
 
 def _index(plan: KeyPlan, key_hash: str) -> str:
@@ -68,7 +67,7 @@ def _long(number: int) -> str:
 
 
 def with_partition(
-    df: DataFrame, plan: KeyPlan, names: Names, row_hash: Column | None, *, anywhere: Column | None = None
+    df: DataFrame, plan: KeyPlan, names: Names, row_hash: Column | None, *, anywhere: str | None = None
 ) -> DataFrame:
     """Return a frame that has the columns of `heavy_index` with an int column `partition` as well."""
     columns = partition_columns(plan, names, row_hash, anywhere=anywhere)
@@ -76,8 +75,8 @@ def with_partition(
 
 
 def partition_columns(
-    plan: KeyPlan, names: Names, row_hash: Column | None, *, anywhere: Column | None = None
-) -> dict[str, Column]:
+    plan: KeyPlan, names: Names, row_hash: Column | None, *, anywhere: str | None = None
+) -> dict[str, Column | str]:
     """Return an int column `partition`, after the helper columns it takes. It needs the columns of `heavy_index`.
 
     `row_hash` salts the heavy keys: the same row always goes the same way. Without one, a heavy key goes whole to
@@ -87,27 +86,26 @@ def partition_columns(
     tail = _at(plan.buckets, "int", _modulo(key_hash, len(plan.buckets)))
     spans, table = plan.draws
     if not table or (row_hash is None and not plan.heavy):
-        return {names("partition"): F.expr(tail)}
+        return {names("partition"): tail}
     if row_hash is None:
         first = _at([h.parts[0][0] for h in plan.heavy], "int", heavy)
-        return {names("partition"): F.expr(f"if({heavy} >= 0, {first}, {tail})")}
+        return {names("partition"): f"if({heavy} >= 0, {first}, {tail})"}
     draw, span, entry = names("draw"), names("span"), names("entry")
-    index = F.col(heavy)
-    if anywhere is not None and plan.spread:
-        index = F.when(anywhere, len(plan.heavy)).otherwise(index)
+    index = f"if({anywhere}, {len(plan.heavy)}, {heavy})" if anywhere is not None and plan.spread else heavy
     # Most rows are of the tail, and nobody asks for their salt.
-    salted = F.when(F.col(draw) >= 0, row_hash)
+    salted = F.when(F.expr(f"{draw} >= 0"), row_hash)
     packed_span = _at([start << 32 | length for start, length in spans], "bigint", draw)
     entries = [{"t": t, "p": p, "a": a} for t, p, a in table]
     number = f"shiftright({span}, 32) + pmod({row} & {SCALE - 1}L, {span} & {_LOW32}L)"
     # Not `entry.t`, which a frame of that alias would be asked for.
     drawn = f"if(shiftright({row}, 33) + {SCALE >> 1}L < {entry}['t'], {entry}['p'], {entry}['a'])"
-    texts = {
+    return {
+        draw: index,
+        row: salted,
         span: f"if({draw} >= 0, {packed_span}, NULL)",
         entry: f"if({draw} >= 0, {_at(entries, 'struct<t:bigint,p:int,a:int>', number)}, NULL)",
         names("partition"): f"if({draw} >= 0, {drawn}, {tail})",
     }
-    return {draw: index, row: salted} | {name: F.expr(text) for name, text in texts.items()}
 
 
 def _modulo(value: str, size: int) -> str:
@@ -115,11 +113,14 @@ def _modulo(value: str, size: int) -> str:
     return f"{value} & {size - 1}L" if size & (size - 1) == 0 else f"pmod({value}, {size})"
 
 
-def listed(flags: Sequence[bool], index: Column) -> Column:
-    """Return whether a row's heavy index is one that `flags` marks. False for rows of the tail."""
-    if all(flags):
-        return index >= 0
-    return F.when(index >= 0, element([int(flag) for flag in flags], "int", index) == 1).otherwise(F.lit(False))
+def listed(flags: Sequence[bool], index: str) -> str:
+    """Return whether a row's heavy index is one that `flags` marks, as SQL. False for rows of the tail.
+
+    >>> listed([True, True], "heavy")
+    '(heavy >= 0)'
+    """
+    marked = "" if all(flags) else f" AND {_at([int(flag) for flag in flags], 'int', index)} = 1"
+    return f"({index} >= 0{marked})"
 
 
 def copies(df: DataFrame, lists: Sequence[Sequence[int]], names: Names) -> DataFrame:
@@ -127,8 +128,8 @@ def copies(df: DataFrame, lists: Sequence[Sequence[int]], names: Names) -> DataF
 
     The lists are one literal, so that a row with a single partition costs a look-up, too, and makes no array.
     """
-    targets = element([list(each) for each in lists], "array<int>", F.col(names("partition")))
-    return without(df, names("partition"), last={names("partition"): F.explode(targets)})
+    targets = _at([list(each) for each in lists], "array<int>", names("partition"))
+    return without(df, names("partition"), last={names("partition"): F.expr(f"explode({targets})")})
 
 
 def element(items: Sequence[object], type_: str, index: Column) -> Column:

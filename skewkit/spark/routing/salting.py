@@ -83,13 +83,18 @@ class Salting:
           rows again, in whatever order.
         """
         if self.parquet and frame is not None and not is_connect(frame) and resolves(frame, _IN_FILE[0]):
-            return F.xxhash64(*first, *map(F.col, _IN_FILE))
-        content = [F.col(quoted(name)) for name in self.columns]
+            return _hash_of(first, _IN_FILE)
+        content = [quoted(name) for name in self.columns]
         few = nulls or len(content) <= _FEW
         if self.stored and (few or self.cached):
-            return F.xxhash64(*first, F.lit(SALT), F.monotonically_increasing_id())
-        position = (F.lit(SALT), F.spark_partition_id()) if few else ()
-        return F.xxhash64(*first, *content, *position)
+            return _hash_of(first, (f"'{SALT}'", "monotonically_increasing_id()"))
+        position = (f"'{SALT}'", "spark_partition_id()") if few else ()
+        return _hash_of(first, (*content, *position))
+
+
+def _hash_of(first: Sequence[Column], texts: Sequence[str]) -> Column:
+    """Return the hash of Columns and SQL. A text is one call to Java, and each Column some ten."""
+    return F.xxhash64(*first, *map(F.expr, texts)) if first else F.expr(f"xxhash64({', '.join(texts)})")
 
 
 def likely_few_last(fields: Sequence[StructField]) -> list[StructField]:

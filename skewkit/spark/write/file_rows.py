@@ -42,9 +42,9 @@ def file_rows(
     names, columns = Names(df), SampledColumns.of(df, keys)
     at, heavy = names("at"), F.col(names("heavy"))
     parts = [h.parts for h in plan.route.heavy] if plan.route is not None else []
-    own = {names("heavy"): F.lit(0)} if keys is None else {}
+    own = {names("heavy"): "0"} if keys is None else {}
     wide = with_columns(df, {at: F.monotonically_increasing_id()} | own | task_columns(df, keys, plan, names))
-    chosen = listed([i in indexes for i in range(len(parts))], heavy)
+    chosen = F.expr(listed([i in indexes for i in range(len(parts))], names("heavy")))
     taken = chosen & (F.col(names("partition")) == element([each[0][0] for each in parts], "int", heavy))
     fraction = (_RUNS << columns.run_bits) / max(1.0, rows)
     if fraction < 1:

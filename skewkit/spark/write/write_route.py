@@ -28,7 +28,7 @@ def routed(df: DataFrame, keys: Keys | None, plan: FilePlan) -> DataFrame:
     return without(place(wide, plan.tasks, names("partition")), names("partition"))
 
 
-def task_columns(df: DataFrame, keys: Keys | None, plan: FilePlan, names: Names) -> dict[str, Column]:
+def task_columns(df: DataFrame, keys: Keys | None, plan: FilePlan, names: Names) -> dict[str, Column | str]:
     """Return the column `partition`, the task of each row, after the helper columns it takes."""
     row_hash = write_salting(df, keys).hash(frame=df)
     if keys is None or plan.route is None:
