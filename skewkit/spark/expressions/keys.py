@@ -10,16 +10,18 @@ from functools import reduce
 from typing import Any
 
 from pyspark.errors import AnalysisException
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, DataType, StringType, StructType, UserDefinedType
 
 from skewkit.errors import ArgumentError, ArgumentTypeError, ColumnNotFoundError, KeyTypeError, nearest, shown
-from skewkit.spark.session.compat import is_column
+from skewkit.spark.session.compat import is_column, is_on
 from skewkit.spark.session.query_log import quiet_query_log
 
 KeyLike = str | Column
 _DOTTED = re.compile(r"[.`*]")
+_PLAIN = re.compile(r"[A-Za-z_]\w*", re.ASCII)
+_PATTERNS = "spark.sql.parser.quotedRegexColumnNames"
 _SESSION = re.compile(r"\bsession_window`?\s*(?:/\*.*?\*/\s*)?\(", re.IGNORECASE | re.DOTALL)
 _TIMESTAMP = re.compile(r"\btimestamp\b(?!:)")
 _MADE_ANEW = " now, because a view or table was replaced meanwhile; make the join anew with skew_join"
@@ -230,6 +232,23 @@ def quoted(name: str) -> str:
     '`a.b`'
     """
     return "`" + name.replace("`", "``") + "`"
+
+
+def is_plain(name: str) -> bool:
+    """Return whether every session reads a name as it stands, in backticks and without.
+
+    In others a session fills in `${...}`, and some take what is in backticks for a pattern (`reads_as_names`).
+
+    >>> is_plain("user_id"), is_plain("user id"), is_plain("price ${usd}")
+    (True, False, False)
+    """
+    return _PLAIN.fullmatch(name) is not None
+
+
+def reads_as_names(spark: SparkSession, names: Sequence[str]) -> bool:
+    """Return whether these are names of columns in SQL, in backticks."""
+    odd = [name for name in names if not is_plain(name)]
+    return not any("${" in name for name in odd) and not (odd and is_on(spark, _PATTERNS))
 
 
 class Names:

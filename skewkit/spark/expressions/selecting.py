@@ -6,18 +6,15 @@ while. So a query may have the rows of a view as it was then. A select is resolv
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from functools import reduce
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from skewkit.spark.expressions.keys import Names, quoted
+from skewkit.spark.expressions.keys import Names, is_plain, quoted
 from skewkit.spark.session.compat import has_star_except, is_connect, is_off
 
-_PLAIN = re.compile(r"[A-Za-z_]\w*", re.ASCII)
-"""Names that a session reads as they stand, whatever it takes a quoted one for."""
 _LATERAL = "spark.sql.lateralColumnAlias.enableImplicitResolution"
 
 
@@ -45,7 +42,7 @@ def without(
     ['one', 'id']
     """
     first, last = first or {}, last or {}
-    if has_star_except():
+    if has_star_except() and not any("${" in name for name in names):  # in SQL a session fills something in
         rest = F.expr(f"* EXCEPT ({', '.join(map(quoted, names))})") if names else F.col("*")
         return df.select(*_named(first), rest, *_named(last))
     if not first and not last:
@@ -65,7 +62,7 @@ def columns_of(df: DataFrame) -> list[Column]:
     2
     """
     looked_up = not is_connect(df)
-    return [df[name] if looked_up and _PLAIN.fullmatch(name) else F.col(quoted(name)) for name in df.columns]
+    return [df[name] if looked_up and is_plain(name) else F.col(quoted(name)) for name in df.columns]
 
 
 def _named(columns: Mapping[str, Column]) -> list[Column]:

@@ -9,12 +9,13 @@ its rows.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import reduce
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import BooleanType, IntegralType
 
-from skewkit.spark.expressions.keys import Names, quoted
+from skewkit.spark.expressions.keys import Names, is_plain, quoted
 from skewkit.spark.expressions.selecting import without
 from skewkit.spark.session.compat import is_on
 
@@ -51,7 +52,7 @@ def with_null_flags(rows: DataFrame, positions: Sequence[int], names: Names) -> 
         return rows, ()
     heavy, other = names("heavy"), names("flagged")
     columns = rows.columns
-    nullable = [quoted(columns[position]) for position in positions]
+    nullable = [columns[position] for position in positions]
     asked = [nullable[i : i + _BITS] for i in range(0, len(nullable), _BITS)]
     answers = tuple(names(f"nulls{j}") for j in range(len(asked)))
     made = [F.bit_or(_bits(some)).alias(name) for some, name in zip(asked, answers, strict=True)]
@@ -60,4 +61,10 @@ def with_null_flags(rows: DataFrame, positions: Sequence[int], names: Names) -> 
 
 
 def _bits(columns: Sequence[str]) -> Column:
-    return F.expr(" | ".join(f"if({column} IS NULL, {1 << i}L, 0L)" for i, column in enumerate(columns)))
+    plain = [f"if({quoted(name)} IS NULL, {1 << i}L, 0L)" for i, name in enumerate(columns) if is_plain(name)]
+    odd = [
+        F.when(F.col(quoted(name)).isNull(), F.lit(1 << i)).otherwise(F.lit(0)).cast("bigint")
+        for i, name in enumerate(columns)
+        if not is_plain(name)
+    ]
+    return reduce(Column.bitwiseOR, odd, F.expr(" | ".join(plain) or "0L"))

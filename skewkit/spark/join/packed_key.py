@@ -21,8 +21,8 @@ _WHOLE = ("tinyint", "smallint", "int", "bigint")
 def packed_key(plan: JoinPlan, keys: Keys, names: Names, marked: str | None, apart: str | None = None) -> Column | str:
     """Return the packed key of a row with its `hash`, `heavy` and `partition`.
 
-    `marked` rows, whose key the look-up of a semi join found, meet a made-up right row. Rows that are `apart` are
-    grouped by their salt, the column `row`.
+    `marked` and `apart` are SQL. `marked` rows, whose key the look-up of a semi join found, meet a made-up right row.
+    Rows that are `apart` are grouped by their salt, the column `row`.
     """
     n, partition, heavy = plan.keys.partitions, names("partition"), names("heavy")
     group = group_of(names("hash"), n)
@@ -61,8 +61,7 @@ def _compared_before(plan: JoinPlan, keys: Keys) -> list[bool]:
 
 def _named(plan: JoinPlan, keys: Keys, names: Names) -> Column | None:
     """Return the group of a row whose key is a hot one by value, null for others. None where there are none."""
-    before = zip(_compared_before(plan, keys), plan.matrices, strict=True)
-    wanted = [compared and not matrix.checked for compared, matrix in before]
+    wanted = _compared_before(plan, keys)
     if not any(wanted):
         return None
     n, heavy = plan.keys.partitions, F.col(names("heavy"))

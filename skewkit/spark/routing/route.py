@@ -30,7 +30,7 @@ def with_heavy_index(df: DataFrame, keys: Keys, plan: KeyPlan, names: Names) -> 
 def heavy_index(keys: Keys, plan: KeyPlan, names: Names, *, anywhere: str | None = None) -> dict[str, Column | str]:
     """Return the columns `hash` (64-bit hash of the key) and `heavy` (index in the plan, or -1).
 
-    Rows for which `anywhere` is true are of no heavy key. Spark's hash passes over nulls, so theirs may be that of one.
+    Rows for which `anywhere` (SQL) is true are of no heavy key. Spark's hash passes over nulls, so theirs may be one's.
     """
     index = _index(plan, names("hash"))
     return {names("hash"): keys.hash, names("heavy"): index if anywhere is None else f"if({anywhere}, -1, {index})"}
@@ -80,7 +80,7 @@ def partition_columns(
     """Return an int column `partition`, after the helper columns it takes. It needs the columns of `heavy_index`.
 
     `row_hash` salts the heavy keys: the same row always goes the same way. Without one, a heavy key goes whole to
-    the first of its parts. Rows for which `anywhere` is true are spread as the plan's `spread` says.
+    the first of its parts. Rows for which `anywhere` (SQL) is true are spread as the plan's `spread` says.
     """
     key_hash, heavy, row = names("hash"), names("heavy"), names("row")
     tail = _at(plan.buckets, "int", _modulo(key_hash, len(plan.buckets)))

@@ -12,7 +12,7 @@ from pyspark.sql.types import StructField
 
 from skewkit.spark.explained.expression_stability import SALT
 from skewkit.spark.explained.plan_facts import PlanFacts
-from skewkit.spark.expressions.keys import has_fixed_hash, quoted
+from skewkit.spark.expressions.keys import has_fixed_hash, is_plain, quoted
 from skewkit.spark.session.compat import is_connect, resolves
 
 _FEW = 3
@@ -84,7 +84,7 @@ class Salting:
         """
         if self.parquet and frame is not None and not is_connect(frame) and resolves(frame, _IN_FILE[0]):
             return _hash_of(first, _IN_FILE)
-        content = [quoted(name) for name in self.columns]
+        content = [quoted(name) if is_plain(name) else F.col(quoted(name)) for name in self.columns]
         few = nulls or len(content) <= _FEW
         if self.stored and (few or self.cached):
             return _hash_of(first, (f"'{SALT}'", "monotonically_increasing_id()"))
@@ -92,9 +92,12 @@ class Salting:
         return _hash_of(first, (*content, *position))
 
 
-def _hash_of(first: Sequence[Column], texts: Sequence[str]) -> Column:
-    """Return the hash of Columns and SQL. A text is one call to Java, and each Column some ten."""
-    return F.xxhash64(*first, *map(F.expr, texts)) if first else F.expr(f"xxhash64({', '.join(texts)})")
+def _hash_of(first: Sequence[Column], more: Sequence[str | Column]) -> Column:
+    """Return the hash of Columns and of SQL. As one text it is one call to Java, and each Column is some ten."""
+    texts = [each for each in more if isinstance(each, str)]
+    if not first and len(texts) == len(more):
+        return F.expr(f"xxhash64({', '.join(texts)})")
+    return F.xxhash64(*first, *(F.expr(each) if isinstance(each, str) else each for each in more))
 
 
 def likely_few_last(fields: Sequence[StructField]) -> list[StructField]:

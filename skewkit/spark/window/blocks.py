@@ -15,7 +15,7 @@ from pyspark.sql import functions as F
 from skewkit.errors import SkewkitError
 from skewkit.hashing.spark import xxhash64
 from skewkit.plan.window.window_plan import WindowPlan, shifted
-from skewkit.spark.expressions.keys import Keys, Names, has_fixed_hash, quoted
+from skewkit.spark.expressions.keys import Keys, Names, has_fixed_hash, is_plain, quoted, reads_as_names
 from skewkit.spark.routing.route import element, with_heavy_index
 from skewkit.spark.session.compat import place
 from skewkit.spark.window.ordering import OrderBy, at_or_after, cut_array, cut_sql, cut_value
@@ -248,10 +248,17 @@ def kept_whole(df: DataFrame) -> DataFrame:
     All branches above then read the same columns and no filter passes below, so that Spark computes the exchange
     once: they see the same rows even where the frame would be another the next time.
     """
+    fields, odd = df.schema.fields, []
     if len({name.lower() for name in df.columns}) < len(df.columns):
         named = ["to_json(struct(*))"]
     else:
-        fields = [(quoted(field.name), field.dataType) for field in df.schema.fields]
-        named = [name if has_fixed_hash(type_) else f"to_json(struct({name}))" for name, type_ in fields]
+        odd = [] if reads_as_names(df.sparkSession, df.columns) else [f for f in fields if not is_plain(f.name)]
+        plain = [(quoted(field.name), field.dataType) for field in fields if field not in odd]
+        named = [name if has_fixed_hash(type_) else f"to_json(struct({name}))" for name, type_ in plain]
     never = [f"xxhash64({', '.join(named[i : i + 50])}) = 0" for i in range(0, len(named), 50)]
-    return df.where(F.expr(f"CASE WHEN spark_partition_id() >= 0 THEN true ELSE {' AND '.join(never)} END"))
+    if not odd:
+        return df.where(F.expr(f"CASE WHEN spark_partition_id() >= 0 THEN true ELSE {' AND '.join(never)} END"))
+    cells = [(F.col(quoted(field.name)), field.dataType) for field in odd]
+    hashed = F.xxhash64(*(c if has_fixed_hash(type_) else F.to_json(F.struct(c)) for c, type_ in cells))
+    last = reduce(and_, map(F.expr, never), hashed == 0)
+    return df.where(F.when(F.spark_partition_id() >= 0, F.lit(True)).otherwise(last))

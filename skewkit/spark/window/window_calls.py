@@ -12,7 +12,7 @@ from pyspark.sql import functions as F
 from skewkit.plan.window.window_frame import Frame, make_frame
 from skewkit.plan.window.window_functions import ALIASES, FUNCTIONS, RANKING, SHIFTS, VALUES, WindowCall, plain_name
 from skewkit.spark.expressions.columns import Over, read_literal, read_over
-from skewkit.spark.expressions.keys import Names, quoted
+from skewkit.spark.expressions.keys import Names, quoted, reads_as_names
 from skewkit.spark.expressions.nodes import Node, is_constant, node_of, unread_because
 from skewkit.spark.expressions.sql_text import NotUnderstood, closing, tokens_of
 from skewkit.spark.window.ordering import plain_name as column_name
@@ -211,7 +211,8 @@ def named(df: DataFrame, columns: Mapping[str, Column], names: Names) -> tuple[D
     added = []
     for role, column in columns.items():
         known = column_name(df, column)
-        if known is not None and "{" in known:  # the SQL of the split table has its places in braces
+        # The SQL of the split table has its places in braces.
+        if known is not None and ("{" in known or not reads_as_names(df.sparkSession, [known])):
             known = None
         found[role] = known or names(role)
         if known is None:
