@@ -1,7 +1,8 @@
 """A join condition, cut at its ANDs and equalities: what Spark's optimizer makes an equi-join of is read as one.
 
-Leading constants are dropped. What all sides of an OR ask stands before it. Equalities are also
-`a IS NOT DISTINCT FROM b`, `equal_null(a, b)`, `NOT (a <> b)` and `a = b OR (a IS NULL AND b IS NULL)`.
+Leading constants are dropped, and so are wrappers that leave a condition what it is (`predicate`). What all sides of an
+OR ask stands before it. Equalities are also `a IS NOT DISTINCT FROM b`, `equal_null(a, b)`, `NOT (a <> b)` and
+`a = b OR (a IS NULL AND b IS NULL)`.
 """
 
 from __future__ import annotations
@@ -13,13 +14,11 @@ from pyspark.sql import functions as F
 
 from skewkit.spark.expressions.columns import read_literal, same_column
 from skewkit.spark.expressions.nodes import node_of, text_of_sql
+from skewkit.spark.expressions.predicate import AND, EQUAL, NOT, NULL_SAFE, OR, asked
 from skewkit.spark.expressions.sql_condition import conjuncts_of, equality_of
 
 Compared = tuple[Column, Column, bool]
 """Both sides of an equality, and whether null equals null."""
-_EQUAL = ("==", "=")
-_NULL_SAFE = ("<=>", "equal_null")
-_NOT = ("not", "!")
 
 
 def conjuncts(condition: Column, *, tells_case: bool = False) -> list[Column]:
@@ -30,7 +29,7 @@ def conjuncts(condition: Column, *, tells_case: bool = False) -> list[Column]:
     >>> conjuncts(F.lit(True) & (F.col("a.k") == F.col("b.k")) & F.expr("1 = 1 AND a.x < b.x AND a.y < b.y"))
     [Column<'=(a.k, b.k)'>, Column<'a.x < b.x'>, Column<'a.y < b.y'>]
     """
-    parts = _parts(condition, ("and", "&&"))
+    parts = asked(condition)
     if len(parts) == 1:
         return _of_one(parts[0], tells_case)
     wanted = [part for part in parts if not _is_true(part)] or parts[:1]
@@ -48,13 +47,13 @@ def compared(condition: Column, *, tells_case: bool = False) -> Compared | None:
         found = equality_of(text, tells_case=tells_case)
         return None if found is None else (F.expr(found[0]), F.expr(found[1]), found[2] == "<=>")
     name, arguments = _call(condition)
-    if name in _NOT:
+    if name in NOT:
         return _unequal(arguments[0], tells_case)
     if len(arguments) != 2:
         return None
-    if name in ("or", "||", "|"):
+    if name in OR:
         return _or_both_null(*arguments) or _or_both_null(*reversed(arguments))
-    return (*arguments, name in _NULL_SAFE) if name in (*_EQUAL, *_NULL_SAFE, "in") else None
+    return (*arguments, name in NULL_SAFE) if name in (*EQUAL, *NULL_SAFE, "in") else None
 
 
 def _of_one(part: Column, tells_case: bool) -> list[Column]:
@@ -63,7 +62,7 @@ def _of_one(part: Column, tells_case: bool) -> list[Column]:
     if text is not None:
         texts = conjuncts_of(text, tells_case=tells_case)
         return [part] if texts == [text] else [F.expr(each) for each in texts]
-    either = _parts(part, ("or", "||", "|"))
+    either = _parts(part, OR)
     if len(either) < 2:
         return [part]
     sides = [conjuncts(side, tells_case=tells_case) for side in either]
@@ -93,7 +92,7 @@ def _is_true(part: Column) -> bool:
         return True
     name, arguments = _call(part)
     values = [read_literal(argument) for argument in arguments]
-    if name not in (*_EQUAL, "<=>") or len(values) != 2 or None in values or values[0] == (None,):
+    if name not in (*EQUAL, "<=>") or len(values) != 2 or None in values or values[0] == (None,):
         return False
     return values[0] == values[1] and type(values[0]) is type(values[1])
 
@@ -101,7 +100,7 @@ def _is_true(part: Column) -> bool:
 def _unequal(condition: Column, tells_case: bool) -> Compared | None:
     """Return both sides of `a <> b`, of which NOT makes an equality."""
     name, arguments = _call(condition)
-    if name in _NOT:
+    if name in NOT:
         inner = compared(arguments[0], tells_case=tells_case)
         return inner if inner is not None and not inner[2] else None
     return (*arguments, False) if name in ("!=", "<>") and len(arguments) == 2 else None
@@ -110,8 +109,8 @@ def _unequal(condition: Column, tells_case: bool) -> Compared | None:
 def _or_both_null(equal: Column, nulls: Column) -> Compared | None:
     """Return both sides of `a = b OR (a IS NULL AND b IS NULL)`."""
     name, sides = _call(equal)
-    tested = [_call(part) for part in _parts(nulls, ("and", "&&"))]
-    if name not in _EQUAL or len(tested) != 2 or any(each[0] != "isnull" for each in tested):
+    tested = [_call(part) for part in _parts(nulls, AND)]
+    if name not in EQUAL or len(tested) != 2 or any(each[0] != "isnull" for each in tested):
         return None
     a, b = sides
     for first, second in ((tested[0], tested[1]), (tested[1], tested[0])):

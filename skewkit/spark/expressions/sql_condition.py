@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import groupby, pairwise
 
 from skewkit.spark.expressions.keys import quoted
@@ -12,7 +12,9 @@ from skewkit.spark.expressions.sql_text import NotUnderstood, SqlToken, SqlToken
 _COMPARES = frozenset(("=", "<", ">", "!", "=>"))
 _EQUAL = {"=": "=", "==": "=", "<=>": "<=>"}
 _UNEQUAL = {"<>": "=", "!=": "="}
-_NOT_DISTINCT = ["is", "not", "distinct", "from"]
+_NOT_DISTINCT, _DISTINCT = ["is", "not", "distinct", "from"], ["is", "distinct", "from"]
+_NO = (["false"], ["null"], ["cast", "(", "null", "as", "boolean", ")"])
+_BOOLEAN = re.compile("and|or|not|!|in|like|is|between")
 _PREDICATE = re.compile(
     "and|or|as|not|in|i?like|rlike|regexp|is|between|exists|any|some|all|escape|similar|select|->|[?:]"
 )
@@ -32,14 +34,75 @@ def conjuncts_of(source: str, *, tells_case: bool = False) -> list[str]:
     (['a.k = b.k AND a.x = 1 OR a.y = 2'], ['CASE WHEN a AND b THEN c END'])
     >>> conjuncts_of("1 = 1 AND a.k = b.k AND true"), conjuncts_of("a.k = b.k AND a.x OR a.k = b.k AND b.y")
     (['a.k = b.k'], ['a.k = b.k', 'a.k = b.k AND a.x OR a.k = b.k AND b.y'])
+    >>> conjuncts_of("NOT (a.k <> b.k OR (a.x > 1) = true)"), conjuncts_of("if(a.k = b.k AND a.x, true, false)")
+    (['NOT (a.k <> b.k)', 'NOT ((a.x > 1) = true)'], ['a.k = b.k', 'a.x'])
     """
     try:
         parts = _conjuncts(_readable(source))
         wanted = [part for part in parts if not _is_true(source, part)] or parts[:1]
-        found = [text_of(source, each) for part in wanted for each in _factored(source, part, tells_case)]
+        found = [each for part in wanted for each in _of_one(source, part, tells_case)]
     except NotUnderstood:
         return [source]
     return found
+
+
+def _of_one(source: str, part: SqlTokens, tells_case: bool) -> list[str]:
+    """Return the parts of what is no AND."""
+    asked = _asked(_bare(part), lambda tokens: text_of(source, tokens))
+    if asked is None:
+        return [text_of(source, each) for each in _factored(source, part, tells_case)]
+    return [each for text in asked for each in conjuncts_of(text, tells_case=tells_case)]
+
+
+def _asked(tokens: SqlTokens, text: Callable[[SqlTokens], str]) -> list[str] | None:
+    """Return what has to be true where a condition is, as `predicate.asked` does it. None where that is all of it."""
+    negated = _negated(tokens)
+    if negated is not None:
+        either, again = _parts(negated, "or"), _negated(negated)
+        if len(either) > 1:
+            return [f"NOT ({text(part)})" for part in either if _words(_bare(part)) != ["false"]] or None
+        return None if again is None else [text(again)]
+    either = _parts(tokens, "or")
+    rest = [part for part in either if _words(_bare(part)) not in _NO]
+    if len(rest) == 1 < len(either):
+        return [text(rest[0])]
+    yes = _compared(tokens, _EQUAL)
+    if yes is not None:
+        rest = [side for side in yes[:2] if _words(_bare(side)) != ["true"]]
+        return [text(rest[0])] if len(rest) == 1 and _is_boolean(rest[0]) else None
+    wanted = _if_true(tokens)
+    return None if wanted is None else [text(wanted)]
+
+
+def _negated(tokens: SqlTokens) -> SqlTokens | None:
+    """Return what stands in the brackets of `NOT (...)`."""
+    if len(tokens) < 4 or tokens[0].word not in ("not", "!") or tokens[1].word != "(":
+        return None
+    return _bare(tokens[1:]) if closing(tokens, 1) == len(tokens) - 1 else None
+
+
+def _if_true(tokens: SqlTokens) -> SqlTokens | None:
+    """Return the condition of an `if`, CASE or `coalesce` that is true where the condition is, and only there."""
+    called = _called(tokens, "if")
+    if called is not None and len(called) == 3 and _words(called[1]) == ["true"] and _words(called[2]) in _NO:
+        return called[0]
+    called = next(filter(None, (_called(tokens, name) for name in ("coalesce", "nvl", "ifnull"))), None)
+    if called is not None and len(called) == 2 and _words(called[1]) == ["false"] and _is_boolean(called[0]):
+        return called[0]
+    if _words(tokens[:2]) != ["case", "when"] or tokens[-1].word != "end" or _flat(tokens):
+        return None
+    inner = tokens[2:-1]
+    cuts = [token for token in _flat(inner) if token.word in ("when", "then", "else")]
+    parts = _cut(inner, cuts)
+    if _words(cuts) not in (["then"], ["then", "else"]) or len(parts) != len(cuts) + 1:
+        return None
+    return parts[0] if _words(parts[1]) == ["true"] and all(_words(part) in _NO for part in parts[2:]) else None
+
+
+def _is_boolean(tokens: SqlTokens) -> bool:
+    """Return whether a part is true, false or null, by a comparison or the like outside of its inner brackets."""
+    flat = [token.word for token in _flat(_bare(tokens))]
+    return "->" not in flat and any(word in _COMPARES or _BOOLEAN.fullmatch(word) for word in flat)
 
 
 def equality_of(source: str, *, tells_case: bool = False) -> tuple[str, str, str] | None:
@@ -72,11 +135,12 @@ def _equality(source: str, tokens: SqlTokens, tells_case: bool) -> _Equality | N
     if null_safe is not None and len(null_safe) == 2:
         return null_safe[0], null_safe[1], "<=>"
     if tokens[0].word in ("not", "!") and len(tokens) > 1:
-        return _compared(_bare(tokens[1:]), _UNEQUAL)
+        inner = _bare(tokens[1:])
+        return _compared(inner, _UNEQUAL) or _distinct(inner, _DISTINCT)
     either = _parts(tokens, "or")
     if len(either) == 2:
         return _or_both_null(source, tells_case, *either)
-    return _compared(tokens, _EQUAL) or _not_distinct(tokens) or _in_one(tokens)
+    return _compared(tokens, _EQUAL) or _distinct(tokens, _NOT_DISTINCT) or _in_one(tokens)
 
 
 def _compared(tokens: SqlTokens, signs: Mapping[str, str]) -> _Equality | None:
@@ -91,14 +155,15 @@ def _compared(tokens: SqlTokens, signs: Mapping[str, str]) -> _Equality | None:
     return tokens[: at[0]], tokens[at[-1] + 1 :], signs[sign]
 
 
-def _not_distinct(tokens: SqlTokens) -> _Equality | None:
-    """Return both sides of `a IS NOT DISTINCT FROM b`."""
+def _distinct(tokens: SqlTokens, sign: Sequence[str]) -> _Equality | None:
+    """Return both sides of `a IS NOT DISTINCT FROM b`, or of `a IS DISTINCT FROM b`, by the words between them."""
     flat = _flat(tokens)
     words = [token.word for token in flat if _PREDICATE.fullmatch(token.word) or token.word in _COMPARES]
-    at = next((i for i in range(len(tokens)) if _words(tokens[i : i + 4]) == _NOT_DISTINCT), 0)
-    if words != ["is", "not"] or at == 0 or tokens[at] not in flat or at + 4 == len(tokens):
+    at = next((i for i in range(len(tokens)) if _words(tokens[i : i + len(sign)]) == sign), 0)
+    end = at + len(sign)
+    if words != sign[:-2] or at == 0 or tokens[at] not in flat or end == len(tokens):
         return None
-    return tokens[:at], tokens[at + 4 :], "<=>"
+    return tokens[:at], tokens[end:], "<=>"
 
 
 def _in_one(tokens: SqlTokens) -> _Equality | None:

@@ -364,3 +364,22 @@ def test_the_cure_of_a_hot_group_without_a_merge(spark):
     assert "give merge=" not in skewkit.explain(grouped.applyInPandas(size, "k string, n bigint", merge=add))
     even = skewkit.skew_groupby(spark.range(900).selectExpr("id % 90 k"), "k", partitions=8)
     assert "give merge=" not in skewkit.explain(even.applyInPandas(size, "k bigint, n bigint"))
+
+
+@pytest.mark.connect
+@pytest.mark.parametrize("type_", ["string", "date", "timestamp", "decimal(20,2)", "binary", "bigint", "boolean"])
+def test_a_null_key_may_become_a_column_of_floats_in_a_merge(spark, type_):
+    df = spark.range(0, 300, 1, 3).selectExpr("CAST(CASE WHEN id % 3 = 2 THEN '1' END AS string) AS s", "id AS v")
+    made = {"date": "date_add(date'2024-01-01', int(s))", "timestamp": "timestamp_seconds(int(s))", "binary": "s"}
+    df = df.selectExpr(f"CAST({made.get(type_, 's')} AS {type_}) AS k", "v")
+
+    def total(rows: pd.DataFrame) -> pd.DataFrame:
+        return pd.DataFrame({"k": rows["k"].iloc[:1], "n": [len(rows)]})
+
+    def merge(parts: pd.DataFrame) -> pd.DataFrame:
+        return parts.groupby("k", dropna=False).sum().reset_index()
+
+    grouped = skewkit.skew_groupby(df, "k", heavy=[None], strategy="wrap", partitions=4)
+    ours = grouped.applyInPandas(total, f"k {type_}, n bigint", merge=merge)
+    assert "1 heavy key" in skewkit.explain(ours)
+    assert_same_rows(ours, df.groupBy("k").agg(F.count("*").alias("n")))

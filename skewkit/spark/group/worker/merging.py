@@ -13,7 +13,7 @@ from typing import Any
 from pyspark import cloudpickle
 
 from skewkit.errors import MergeError
-from skewkit.spark.group.worker.results import Declared, arrow_of, fitted, in_schema
+from skewkit.spark.group.worker.results import Declared, arrow_of, fitted, in_schema, with_typed_nulls
 from skewkit.spark.group.worker.whole_groups import Frame, GroupFunction, is_arrow, takes_key
 
 cloudpickle.register_pickle_by_value(sys.modules[__name__])
@@ -64,7 +64,8 @@ def on_parts(merge: GroupFunction, how: Merging) -> GroupFunction:
         results = []
         for key, frames in parts.values():
             rows, shown = in_schema(frames, how.declared, zone), _shown(key, frame)
-            result = fitted(merge(shown, rows) if with_key else merge(rows), how.declared, what)
+            made = merge(shown, rows) if with_key else merge(rows)
+            result = fitted(with_typed_nulls(made, how.declared), how.declared, what)
             _check(rows, result, how, zone, what)
             results.append(result)
         if len(results) == 1 and not _backed_by_arrow(results[0]):

@@ -28,6 +28,8 @@ Series = Any  # pandas.Series
 _INTEGERS = {"byte": "Int8Dtype", "short": "Int16Dtype", "integer": "Int32Dtype", "long": "Int64Dtype"}
 _WIDTHS = {"byte": 1, "short": 2, "integer": 4, "long": 8}
 _KINDS = {"float": "fiu", "double": "fiu", "boolean": "b", "timestamp": "M", "timestamp_ntz": "M", "date": "M"}
+_OF_FLOATS = ("float", "double", "boolean", *_INTEGERS)
+"""Types of which pyarrow makes a column of floats that are all null."""
 _HOLDS = {"array": (list, tuple), "map": (dict, list), "struct": (dict, tuple)}
 _SCALARS = (str, bytes, bool, int, float, decimal.Decimal, dt.date, dt.timedelta)
 _LEFT_TO_SPARK = ("varchar", "char", "variant", "void", "udt", "geometry", "geography")
@@ -98,6 +100,25 @@ def fitted(result: Any, declared: Declared, what: str) -> Frame:
                 "its schema says; change the function or the schema"
             )
     return result
+
+
+def with_typed_nulls(frame: Any, declared: Declared) -> Any:
+    """Return a pandas frame in which columns of nulls alone are floats only where the schema says so.
+
+    pandas makes floats of null keys in `groupby(key, dropna=False).sum().reset_index()`, and pyarrow no dates of them.
+    """
+    if declared.arrow or not (hasattr(frame, "isetitem") and len(frame)):
+        return frame
+    names, found = list(frame.columns), frame
+    for position, field in enumerate(declared.schema.fields):
+        at = names.index(field.name) if field.name in names else position
+        if field.dataType.typeName() in _OF_FLOATS or at >= len(names):
+            continue
+        dtype = frame.dtypes.iloc[at]
+        if _is_numpys(dtype) and dtype.kind == "f" and frame.iloc[:, at].isna().all():
+            found = frame.copy(deep=False) if found is frame else found
+            found.isetitem(at, [None] * len(frame))
+    return found
 
 
 def in_schema(frames: Sequence[Frame], declared: Declared, zone: str) -> Frame:

@@ -1,0 +1,70 @@
+"""What has to be true where a condition is: null counts as false there, so wrappers around a predicate may go."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pyspark.sql import Column
+
+from skewkit.spark.expressions.columns import read_literal
+from skewkit.spark.expressions.nodes import Node, node_of
+
+AND, OR, NOT = ("and", "&&"), ("or", "||", "|"), ("not", "!")
+EQUAL, NULL_SAFE = ("==", "="), ("<=>", "equal_null")
+_TESTS = ("!=", "<>", "<", "<=", ">", ">=", "in", "isnull", "isnotnull", "between")
+_BOOLEAN = (*AND, *OR, *NOT, *EQUAL, *NULL_SAFE, *_TESTS)
+"""Functions that return nothing but true, false and null. `k = true` may also ask what a text says."""
+
+
+def asked(condition: Column) -> list[Column]:
+    """Return the parts of a condition, all of which have to be true where it is, as Spark's optimizer finds them.
+
+    >>> a, b = F.col("a") == 1, F.col("b") == 2
+    >>> asked(F.col("x") & ~(a | b))
+    [Column<'x'>, Column<'!(=(a, 1))'>, Column<'!(=(b, 2))'>]
+    >>> asked((a == F.lit(True)) | F.lit(False)), asked(F.when(a, True).otherwise(False).alias("one"))
+    ([Column<'=(a, 1)'>], [Column<'=(a, 1)'>])
+    """
+    parts = _parts(node_of(condition))
+    return [condition] if parts is None else [each for part in parts for each in asked(part)]
+
+
+def is_call(node: Node, names: Sequence[str]) -> bool:
+    """Return whether a step calls one of these functions."""
+    return node.kind == "call" and node.name.lower() in names
+
+
+def _parts(node: Node) -> Sequence[Column] | None:
+    """Return what has to be true where the step is, or None where that is the step itself."""
+    parts = node.children
+    if node.kind == "alias" or is_call(node, AND):
+        return parts
+    if (node.kind, node.name) == ("wrap", "case") or is_call(node, ("if",)):
+        yes_or_no = len(parts) in (2, 3) and _is(parts[1], True) and all(map(_is_no, parts[2:]))
+        return parts[:1] if yes_or_no else None
+    if is_call(node, NOT):
+        inner = node_of(parts[0])
+        if is_call(inner, OR):
+            return [~part for part in inner.children if not _is(part, False)] or None
+        return inner.children if is_call(inner, NOT) else None
+    if is_call(node, OR):
+        rest = [part for part in parts if not _is_no(part)]
+    elif is_call(node, (*EQUAL, *NULL_SAFE)):
+        rest = [part for part in parts if not _is(part, True)]
+    elif is_call(node, ("coalesce", "nvl", "ifnull")):
+        rest = [part for part in parts if not _is(part, False)]
+    else:
+        return None
+    known = len(rest) == 1 < len(parts) and (is_call(node, OR) or is_call(node_of(rest[0]), _BOOLEAN))
+    return rest if known else None
+
+
+def _is(part: Column, value: bool | None) -> bool:
+    found = read_literal(part)
+    return found is not None and found[0] is value
+
+
+def _is_no(part: Column) -> bool:
+    node = node_of(part)
+    null = node.children[0] if (node.kind, node.name) == ("wrap", "cast") else part
+    return _is(part, False) or _is(null, None)
