@@ -82,18 +82,23 @@ _HOLDING = (list, tuple, set, frozenset)
 def shown(value: object, most: int = 60) -> str:
     """Return a value as messages show it: its repr in one line, without the middle where it is long.
 
-    What may hold data of a frame, as a frame or an array of another library does, is shown by its type alone.
+    What may hold data of a frame, as a dict, or a frame or array of another library, is shown by its type alone.
 
     >>> shown("a"), shown(list(range(1000)), most=20)
     ("'a'", '[0, 1, 2 ... 8, 999]')
     >>> import pandas as pd
     >>> shown([pd.Series(["a secret"])])
     '<list with a pandas Series>'
+    >>> shown({"name": ["a secret"]})
+    '<dict of 1>'
     """
+    if isinstance(value, Mapping):
+        return f"<{type(value).__name__} of {len(value)}>"
     unknown = _not_to_show(value)
     if unknown is not None:
         held = f"{type(value).__name__} with a " if unknown is not value else ""
-        return f"<{held}{type(unknown).__module__.partition('.')[0]} {type(unknown).__name__}>"
+        library = type(unknown).__module__.partition(".")[0]
+        return f"<{held}{'' if library == 'builtins' else f'{library} '}{type(unknown).__name__}>"
     try:
         text = " ".join(repr(value).split())
     except ValueError:  # Python writes no integer of more than 4,300 digits
@@ -108,7 +113,7 @@ def _not_to_show(value: object) -> object | None:
         named = kind.__name__ == "Column" or (kind.__module__ == "pyspark.sql.types" and kind.__name__ != "Row")
         return None if named else value
     if isinstance(value, Mapping):
-        value = [*value.keys(), *value.values()]
+        return value
     if isinstance(value, _HOLDING):
         return next((found for each in value if (found := _not_to_show(each)) is not None), None)
     known = value is None or isinstance(value, _SHOWN) or (callable(value) and hasattr(value, "__name__"))

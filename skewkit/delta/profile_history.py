@@ -16,6 +16,7 @@ from skewkit.errors import ArgumentError, ArgumentTypeError, ProfileError, shown
 from skewkit.logs import warn_caller
 from skewkit.plan.profile.heavy_key import key_text
 from skewkit.plan.profile.key_profile import KeyProfile
+from skewkit.plan.profile.profile_plot import as_label
 from skewkit.plan.write.file_plan import FilePlan
 from skewkit.spark.session.compat import is_frame
 from skewkit.spark.session.jobs import labelled
@@ -217,13 +218,13 @@ class ProfileHistory:
             for heavy in each.profile.heavy:
                 share = heavy.estimate / each.profile.rows if each.profile.rows else 0.0
                 hottest[heavy.key] = max(share, hottest.get(heavy.key, 0.0))
-        names = [each.run_id for each in found]
+        names = [as_label(each.run_id) for each in found]
         for key in sorted(hottest, key=lambda key: -hottest[key])[:_SHOWN]:
-            ax.plot(names, [_share(each.profile, key) for each in found], marker="o", label=key_text(key))
+            ax.plot(names, [_share(each.profile, key) for each in found], marker="o", label=as_label(key_text(key)))
         nulls = [each.profile.nulls / each.profile.rows if each.profile.rows else 0.0 for each in found]
         if any(nulls):
             ax.plot(names, nulls, marker="o", linestyle=":", label="null")
-        ax.set(title=f"{name} by {', '.join(keys)}", xlabel="run", ylabel="share of the rows", ylim=(0, None))
+        ax.set(title=as_label(f"{name} by {', '.join(keys)}"), xlabel="run", ylabel="share of the rows", ylim=(0, None))
         ax.legend()
         return ax
 

@@ -16,6 +16,7 @@ from skewkit.errors import ArgumentError, ProfileError
 from skewkit.hashing.spark import xxhash64
 from skewkit.plan.placement.load import expected_tail
 from skewkit.plan.profile.key_profile import HeavyKey, KeyProfile, profile_text
+from skewkit.plan.profile.profile_plot import plot_shares
 from skewkit.plan.profile.rehash import rehashed
 from skewkit.plan.profile.unread_profiles import empty_profile, every_key_once, named_heavy
 
@@ -280,6 +281,18 @@ def test_plot_draws_the_heavy_keys():
     axes = exact_profile([7] * 60 + [None] * 20 + list(range(10, 30))).plot()
     assert [bar.get_width() for bar in axes.patches] == [0.6, 0.2]
     assert [text.get_text() for text in axes.texts] == []
+
+
+def test_plot_shows_keys_as_they_are():
+    """Two dollar signs are no mathematics, and long keys that begin alike have a bar each."""
+    matplotlib = pytest.importorskip("matplotlib")
+    matplotlib.use("Agg")
+    shares = [("$a_{$", 0.5), ("x" * 40 + "1", 0.3), ("x" * 40 + "2", 0.2)]
+    axes = plot_shares(shares, 0.1, "by $ and $", "the rows")
+    axes.figure.canvas.draw()
+    assert [bar.get_width() for bar in axes.patches] == [0.5, 0.3, 0.2]
+    assert len({bar.get_y() for bar in axes.patches}) == 3
+    assert axes.get_yticklabels()[0].get_text() == r"\$a_{\$"
 
 
 @pytest.mark.parametrize("rows", [list(range(2_000)), []])

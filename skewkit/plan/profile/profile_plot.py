@@ -28,19 +28,28 @@ def plot_shares(shares: Sequence[tuple[str, float]], theta: float, title: str, w
     if ax is None:
         _, ax = plt.subplots(figsize=(7, 4), layout="constrained")
     bars = shares[:_MOST_BARS]
-    ax.barh([_short(name) for name, _ in bars], [share for _, share in bars], color=_HOT)
+    ax.barh(range(len(bars)), [share for _, share in bars], color=_HOT)
+    ax.set_yticks(range(len(bars)), [_short(name) for name, _ in bars])
     ax.axvline(theta, color=_FAIR, linestyle="--", label=f"heavy from {theta:.2%}")
     ax.invert_yaxis()
     ax.set_xlim(left=0.0)
     ax.xaxis.set_major_formatter(lambda value, _: f"{value:.0%}")
     ax.set_xlabel(f"share of {whole}")
-    ax.set_title(title)
+    ax.set_title(as_label(title))
     ax.legend(loc="lower right", frameon=False)
     if not bars:
-        ax.set_yticks([])
         ax.text(0.5, 0.5, "no heavy key", transform=ax.transAxes, ha="center", va="center")
     return ax
 
 
+def as_label(text: str) -> str:
+    r"""Return a text as matplotlib shows it as it is: what stands between two dollar signs is mathematics to it.
+
+    >>> print(as_label("$a$"))
+    \$a\$
+    """
+    return text.replace("$", r"\$")
+
+
 def _short(name: str, width: int = 32) -> str:
-    return name if len(name) <= width else name[: width - 1] + "…"
+    return as_label(name if len(name) <= width else name[: width - 1] + "…")
