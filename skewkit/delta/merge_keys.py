@@ -20,7 +20,8 @@ from pyspark.sql.types import BinaryType, DataType, StringType, StructType
 from skewkit.delta.merge_sql import sql_literal
 from skewkit.errors import ArgumentError, ArgumentTypeError, ColumnNotFoundError, nearest
 from skewkit.spark.expressions.keys import has_fixed_hash, quoted
-from skewkit.spark.expressions.sql_condition import conjuncts_of, equality_of, names_in
+from skewkit.spark.expressions.sql_condition import conjuncts_of, equality_of
+from skewkit.spark.expressions.sql_names import names_in
 from skewkit.spark.routing.salting import likely_few_last
 
 SqlKey = tuple[str, ...]

@@ -11,7 +11,8 @@ from pyspark.sql import functions as F
 
 from skewkit.hints.scope import Scope, WithClauses
 from skewkit.hints.text.tokens import NotCut, tokens_of
-from skewkit.spark.expressions.sql_condition import conjuncts_of, equality_of, names_in
+from skewkit.spark.expressions.sql_condition import conjuncts_of, equality_of
+from skewkit.spark.expressions.sql_names import names_in
 
 Side = Literal["left", "right"]
 

@@ -133,6 +133,39 @@ def test_conditions_that_are_equalities(frames, named):
     assert_same_rows(joined, left.join(right, condition, "left"))
 
 
+AS_COLUMN_AND_TEXT = [
+    (lambda x, y, k: x & (y | F.lit(False)), "k = kk AND (v < w OR false)"),
+    (lambda x, y, k: x | F.lit(None).cast("boolean"), "k = kk OR CAST(null AS boolean)"),
+    (lambda x, y, k: x | y, "k = kk OR v < w"),
+    (lambda x, y, k: (x & y) | (y & x), "(k = kk AND v < w) OR (v < w AND k = kk)"),
+    (lambda x, y, k: x == F.lit(True), "(k = kk) = true"),
+    (lambda x, y, k: F.lit(True).eqNullSafe(x), "true <=> (k = kk)"),
+    (lambda x, y, k: x == F.lit(False), "(k = kk) = false"),
+    (lambda x, y, k: F.col("c") == F.lit(True), "c = true"),
+    (lambda x, y, k: F.when(x, True), "CASE WHEN k = kk THEN true END"),
+    (lambda x, y, k: F.when(x & y, True).otherwise(False), "if(k = kk AND v < w, true, false)"),
+    (lambda x, y, k: F.when(x, False).otherwise(True), "if(k = kk, false, true)"),
+    (lambda x, y, k: F.when(x, True).when(y, True), "CASE WHEN k = kk THEN true WHEN v < w THEN true END"),
+    (lambda x, y, k: F.coalesce(x, F.lit(False)), "coalesce(k = kk, false)"),
+    (lambda x, y, k: F.nvl(x, F.lit(True)), "nvl(k = kk, true)"),
+    (lambda x, y, k: ~(~x | (k != F.col("kk"))), "NOT (NOT (k = kk) OR k <> kk)"),
+    (lambda x, y, k: ~(x & y), "NOT (k = kk AND v < w)"),
+    (lambda x, y, k: ~(~(x & y)), "NOT (NOT (k = kk AND v < w))"),
+]
+
+
+@pytest.mark.connect
+@pytest.mark.parametrize("at", range(len(AS_COLUMN_AND_TEXT)))
+def test_columns_and_texts_are_read_alike(spark, at):
+    column, text = AS_COLUMN_AND_TEXT[at]
+    k, kk, v, w = map(F.col, ("k", "kk", "v", "w"))
+    read = []
+    for condition in (column(k == kk, v < w, k), F.expr(text)):
+        sides = [compared(part) for part in conjuncts(condition)]
+        read.append([each is not None and each[2] for each in sides])
+    assert read[0] == read[1]
+
+
 @pytest.mark.connect
 def test_what_both_sides_of_an_or_ask_is_a_key(frames):
     left, right = frames

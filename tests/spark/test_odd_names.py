@@ -11,6 +11,7 @@ from tests.helpers import conf
 pytestmark = pytest.mark.connect
 PATTERNS = "spark.sql.parser.quotedRegexColumnNames"
 ODD = ("price ${usd}", "${env:HOME}", "sum(v)", "*x", "the cost$")
+PLAIN = ["k", "t", "v", "x", "y"]
 MADE = [
     "CASE WHEN id % 10 < 5 THEN 7 WHEN id % 10 = 9 THEN NULL ELSE id % 30 END",
     "pmod(xxhash64(id), 900)",
@@ -32,6 +33,26 @@ def full_join(df, right, k, t, v):
 def left_join(df, right, k, t, v):
     ours = skewkit.skew_join(df, right, k, "left", strategy="broadcast_head", heavy=[7])
     return ours, df.join(right, k, "left")
+
+
+def semi_join(df, right, k, t, v):
+    ours = skewkit.skew_join(df, right, k, "semi", strategy="salt", heavy=[7], partitions=6)
+    return ours, df.join(right, k, "semi")
+
+
+def anti_join(df, right, k, t, v):
+    ours = skewkit.skew_join(df, right.where("w > 90"), k, "anti", strategy="salt", heavy=[7], partitions=6)
+    return ours, df.join(right.where("w > 90"), k, "anti")
+
+
+def asof_join(df, right, k, t, v):
+    near = right.toDF(k, t)
+    plain = skewkit.skew_asof_join(df.toDF(*PLAIN), near.toDF("k", "t"), "t", "k", strategy="native")
+    return skewkit.skew_asof_join(df, near, t, k, strategy="split"), plain.toDF(*df.columns)
+
+
+def planned_files(df, right, k, t, v):
+    return skewkit.repartition_by_file_size(df, k, target_file_bytes=4096), df
 
 
 def window(df, right, k, t, v):
@@ -57,18 +78,19 @@ def pandas_parts(df, right, k, t, v):
     return grouped.applyInPandas(total, schema, merge=merge), df.groupBy(quoted(k)).applyInPandas(total, schema)
 
 
-CALLS = [full_join, left_join, window, sets, pandas_parts]
+CALLS = [full_join, left_join, semi_join, anti_join, asof_join, planned_files, window, sets, pandas_parts]
 
 
-@pytest.mark.every(8)
+@pytest.mark.every(16)
 @pytest.mark.parametrize("call", CALLS, ids=lambda call: call.__name__)
+@pytest.mark.parametrize("adaptive", ["true", "false"], ids=["aqe", "no aqe"])
 @pytest.mark.parametrize("patterns", ["false", "true"], ids=["names", "patterns"])
 @pytest.mark.parametrize("at", range(len(ODD)))
-def test_columns_of_odd_names_give_plain_sparks_rows(spark, at, patterns, call):
+def test_columns_of_odd_names_give_plain_sparks_rows(spark, at, patterns, adaptive, call):
     names = [ODD[(at + i) % len(ODD)] for i in range(len(MADE))]
     df = spark.range(0, 2000, 1, 4).selectExpr(*MADE).toDF(*names)
     right = spark.range(60).selectExpr("nullif(id, 29)", "id * 9").toDF(names[0], "w")
-    with conf(spark, PATTERNS, patterns):
+    with conf(spark, PATTERNS, patterns), conf(spark, "spark.sql.adaptive.enabled", adaptive):
         ours, plain = call(df, right, *names[:3])
         assert "strategy   native" not in skewkit.explain(ours)
         assert ours.columns == plain.columns

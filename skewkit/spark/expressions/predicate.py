@@ -9,7 +9,7 @@ from pyspark.sql import Column
 from skewkit.spark.expressions.columns import read_literal
 from skewkit.spark.expressions.nodes import Node, node_of
 
-AND, OR, NOT = ("and", "&&"), ("or", "||", "|"), ("not", "!")
+AND, OR, NOT = ("and",), ("or",), ("not", "!")
 EQUAL, NULL_SAFE = ("==", "="), ("<=>", "equal_null")
 _TESTS = ("!=", "<>", "<", "<=", ">", ">=", "in", "isnull", "isnotnull", "between")
 _BOOLEAN = (*AND, *OR, *NOT, *EQUAL, *NULL_SAFE, *_TESTS)

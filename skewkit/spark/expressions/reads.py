@@ -9,7 +9,7 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 from skewkit.spark.expressions.nodes import java_column, java_expression, java_kind, java_node, node_of
-from skewkit.spark.expressions.sql_condition import names_in
+from skewkit.spark.expressions.sql_names import names_in
 from skewkit.spark.session.compat import VERSION, is_connect
 
 _REFERENCE, _NAME, _ANY = "reference", "name", "any"

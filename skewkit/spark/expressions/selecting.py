@@ -12,7 +12,7 @@ from functools import reduce
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from skewkit.spark.expressions.keys import Names, is_plain, quoted
+from skewkit.spark.expressions.keys import Names, is_plain, quoted, reads_as_names
 from skewkit.spark.session.compat import has_star_except, is_connect, is_off
 
 _LATERAL = "spark.sql.lateralColumnAlias.enableImplicitResolution"
@@ -42,7 +42,7 @@ def without(
     ['one', 'id']
     """
     first, last = first or {}, last or {}
-    if has_star_except() and not any("${" in name for name in names):  # in SQL a session fills something in
+    if has_star_except() and reads_as_names(df.sparkSession, names):
         rest = F.expr(f"* EXCEPT ({', '.join(map(quoted, names))})") if names else F.col("*")
         return df.select(*_named(first), rest, *_named(last))
     if not first and not last:

@@ -4,10 +4,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from itertools import groupby, pairwise
 
-from skewkit.spark.expressions.keys import quoted
-from skewkit.spark.expressions.sql_text import NotUnderstood, SqlToken, SqlTokens, closing, deeper, text_of, tokens_of
+from skewkit.spark.expressions.sql_parts import (
+    arguments_of,
+    cut,
+    cut_at,
+    cut_at_ands,
+    outermost,
+    readable_tokens,
+    without_brackets,
+    words_of,
+)
+from skewkit.spark.expressions.sql_text import NotUnderstood, SqlTokens, closing, text_of
 
 _COMPARES = frozenset(("=", "<", ">", "!", "=>"))
 _EQUAL = {"=": "=", "==": "=", "<=>": "<=>"}
@@ -18,8 +26,6 @@ _BOOLEAN = re.compile("and|or|not|!|in|like|is|between")
 _PREDICATE = re.compile(
     "and|or|as|not|in|i?like|rlike|regexp|is|between|exists|any|some|all|escape|similar|select|->|[?:]"
 )
-_UNREADABLE = ("\\'", '\\"', "/*", "--")
-"""Where these stand, a text may end elsewhere than the tokens say."""
 
 
 def conjuncts_of(source: str, *, tells_case: bool = False) -> list[str]:
@@ -38,7 +44,7 @@ def conjuncts_of(source: str, *, tells_case: bool = False) -> list[str]:
     (['NOT (a.k <> b.k)', 'NOT ((a.x > 1) = true)'], ['a.k = b.k', 'a.x'])
     """
     try:
-        parts = _conjuncts(_readable(source))
+        parts = cut_at_ands(readable_tokens(source))
         wanted = [part for part in parts if not _is_true(source, part)] or parts[:1]
         found = [each for part in wanted for each in _of_one(source, part, tells_case)]
     except NotUnderstood:
@@ -48,7 +54,7 @@ def conjuncts_of(source: str, *, tells_case: bool = False) -> list[str]:
 
 def _of_one(source: str, part: SqlTokens, tells_case: bool) -> list[str]:
     """Return the parts of what is no AND."""
-    asked = _asked(_bare(part), lambda tokens: text_of(source, tokens))
+    asked = _asked(without_brackets(part), lambda tokens: text_of(source, tokens))
     if asked is None:
         return [text_of(source, each) for each in _factored(source, part, tells_case)]
     return [each for text in asked for each in conjuncts_of(text, tells_case=tells_case)]
@@ -58,17 +64,17 @@ def _asked(tokens: SqlTokens, text: Callable[[SqlTokens], str]) -> list[str] | N
     """Return what has to be true where a condition is, as `predicate.asked` does it. None where that is all of it."""
     negated = _negated(tokens)
     if negated is not None:
-        either, again = _parts(negated, "or"), _negated(negated)
+        either, again = cut_at(negated, "or"), _negated(negated)
         if len(either) > 1:
-            return [f"NOT ({text(part)})" for part in either if _words(_bare(part)) != ["false"]] or None
+            return [f"NOT ({text(part)})" for part in either if words_of(without_brackets(part)) != ["false"]] or None
         return None if again is None else [text(again)]
-    either = _parts(tokens, "or")
-    rest = [part for part in either if _words(_bare(part)) not in _NO]
+    either = cut_at(tokens, "or")
+    rest = [part for part in either if words_of(without_brackets(part)) not in _NO]
     if len(rest) == 1 < len(either):
         return [text(rest[0])]
     yes = _compared(tokens, _EQUAL)
     if yes is not None:
-        rest = [side for side in yes[:2] if _words(_bare(side)) != ["true"]]
+        rest = [side for side in yes[:2] if words_of(without_brackets(side)) != ["true"]]
         return [text(rest[0])] if len(rest) == 1 and _is_boolean(rest[0]) else None
     wanted = _if_true(tokens)
     return None if wanted is None else [text(wanted)]
@@ -78,30 +84,30 @@ def _negated(tokens: SqlTokens) -> SqlTokens | None:
     """Return what stands in the brackets of `NOT (...)`."""
     if len(tokens) < 4 or tokens[0].word not in ("not", "!") or tokens[1].word != "(":
         return None
-    return _bare(tokens[1:]) if closing(tokens, 1) == len(tokens) - 1 else None
+    return without_brackets(tokens[1:]) if closing(tokens, 1) == len(tokens) - 1 else None
 
 
 def _if_true(tokens: SqlTokens) -> SqlTokens | None:
     """Return the condition of an `if`, CASE or `coalesce` that is true where the condition is, and only there."""
-    called = _called(tokens, "if")
-    if called is not None and len(called) == 3 and _words(called[1]) == ["true"] and _words(called[2]) in _NO:
+    called = arguments_of(tokens, "if")
+    if called is not None and len(called) == 3 and words_of(called[1]) == ["true"] and words_of(called[2]) in _NO:
         return called[0]
-    called = next(filter(None, (_called(tokens, name) for name in ("coalesce", "nvl", "ifnull"))), None)
-    if called is not None and len(called) == 2 and _words(called[1]) == ["false"] and _is_boolean(called[0]):
+    called = next(filter(None, (arguments_of(tokens, name) for name in ("coalesce", "nvl", "ifnull"))), None)
+    if called is not None and len(called) == 2 and words_of(called[1]) == ["false"] and _is_boolean(called[0]):
         return called[0]
-    if _words(tokens[:2]) != ["case", "when"] or tokens[-1].word != "end" or _flat(tokens):
+    if words_of(tokens[:2]) != ["case", "when"] or tokens[-1].word != "end" or outermost(tokens):
         return None
     inner = tokens[2:-1]
-    cuts = [token for token in _flat(inner) if token.word in ("when", "then", "else")]
-    parts = _cut(inner, cuts)
-    if _words(cuts) not in (["then"], ["then", "else"]) or len(parts) != len(cuts) + 1:
+    cuts = [token for token in outermost(inner) if token.word in ("when", "then", "else")]
+    parts = cut(inner, cuts)
+    if words_of(cuts) not in (["then"], ["then", "else"]) or len(parts) != len(cuts) + 1:
         return None
-    return parts[0] if _words(parts[1]) == ["true"] and all(_words(part) in _NO for part in parts[2:]) else None
+    return parts[0] if words_of(parts[1]) == ["true"] and all(words_of(part) in _NO for part in parts[2:]) else None
 
 
 def _is_boolean(tokens: SqlTokens) -> bool:
     """Return whether a part is true, false or null, by a comparison or the like outside of its inner brackets."""
-    flat = [token.word for token in _flat(_bare(tokens))]
+    flat = [token.word for token in outermost(without_brackets(tokens))]
     return "->" not in flat and any(word in _COMPARES or _BOOLEAN.fullmatch(word) for word in flat)
 
 
@@ -120,7 +126,7 @@ def equality_of(source: str, *, tells_case: bool = False) -> tuple[str, str, str
     [None, None, None, None, None]
     """
     try:
-        found = _equality(source, _bare(_readable(source)), tells_case)
+        found = _equality(source, without_brackets(readable_tokens(source)), tells_case)
     except NotUnderstood:
         return None
     return None if found is None else (text_of(source, found[0]), text_of(source, found[1]), found[2])
@@ -131,13 +137,13 @@ _Equality = tuple[SqlTokens, SqlTokens, str]
 
 def _equality(source: str, tokens: SqlTokens, tells_case: bool) -> _Equality | None:
     """Return both sides of an equality and its sign."""
-    null_safe = _called(tokens, "equal_null")
+    null_safe = arguments_of(tokens, "equal_null")
     if null_safe is not None and len(null_safe) == 2:
         return null_safe[0], null_safe[1], "<=>"
     if tokens[0].word in ("not", "!") and len(tokens) > 1:
-        inner = _bare(tokens[1:])
+        inner = without_brackets(tokens[1:])
         return _compared(inner, _UNEQUAL) or _distinct(inner, _DISTINCT)
-    either = _parts(tokens, "or")
+    either = cut_at(tokens, "or")
     if len(either) == 2:
         return _or_both_null(source, tells_case, *either)
     return _compared(tokens, _EQUAL) or _distinct(tokens, _NOT_DISTINCT) or _in_one(tokens)
@@ -145,7 +151,7 @@ def _equality(source: str, tokens: SqlTokens, tells_case: bool) -> _Equality | N
 
 def _compared(tokens: SqlTokens, signs: Mapping[str, str]) -> _Equality | None:
     """Return both sides of a comparison by one of these signs."""
-    flat = _flat(tokens)
+    flat = outermost(tokens)
     if any(_PREDICATE.fullmatch(token.word) for token in flat):
         return None
     at = [i for i, token in enumerate(tokens) if token in flat and token.word in _COMPARES]
@@ -157,9 +163,9 @@ def _compared(tokens: SqlTokens, signs: Mapping[str, str]) -> _Equality | None:
 
 def _distinct(tokens: SqlTokens, sign: Sequence[str]) -> _Equality | None:
     """Return both sides of `a IS NOT DISTINCT FROM b`, or of `a IS DISTINCT FROM b`, by the words between them."""
-    flat = _flat(tokens)
+    flat = outermost(tokens)
     words = [token.word for token in flat if _PREDICATE.fullmatch(token.word) or token.word in _COMPARES]
-    at = next((i for i in range(len(tokens)) if _words(tokens[i : i + len(sign)]) == sign), 0)
+    at = next((i for i in range(len(tokens)) if words_of(tokens[i : i + len(sign)]) == sign), 0)
     end = at + len(sign)
     if words != sign[:-2] or at == 0 or tokens[at] not in flat or end == len(tokens):
         return None
@@ -168,21 +174,21 @@ def _distinct(tokens: SqlTokens, sign: Sequence[str]) -> _Equality | None:
 
 def _in_one(tokens: SqlTokens) -> _Equality | None:
     """Return both sides of `a IN (b)`."""
-    flat = _flat(tokens)
+    flat = outermost(tokens)
     words = [token.word for token in flat if _PREDICATE.fullmatch(token.word) or token.word in _COMPARES]
     at = next((i for i, token in enumerate(tokens) if token.word == "in" and token in flat), 0)
     if words != ["in"] or at == 0 or at + 3 >= len(tokens) or closing(tokens, at + 1) != len(tokens) - 1:
         return None
     listed = tokens[at + 2 : -1]
-    one = all(token.word != "," for token in _flat(listed)) and "select" not in _words(listed)
+    one = all(token.word != "," for token in outermost(listed)) and "select" not in words_of(listed)
     return (tokens[:at], listed, "=") if one else None
 
 
 def _or_both_null(source: str, tells_case: bool, one: SqlTokens, other: SqlTokens) -> _Equality | None:
     """Return both sides of `a = b OR (a IS NULL AND b IS NULL)`, in any order: null equals null."""
     for equal, nulls in ((one, other), (other, one)):
-        found = _compared(_bare(equal), _EQUAL)
-        names = [_tested_for_null(part) for part in _conjuncts(nulls)]
+        found = _compared(without_brackets(equal), _EQUAL)
+        names = [_tested_for_null(part) for part in cut_at_ands(nulls)]
         if found is None or found[2] != "=" or len(names) != 2 or None in names:
             continue
         tested = {_key(source, name, tells_case) for name in names if name is not None}
@@ -192,27 +198,20 @@ def _or_both_null(source: str, tells_case: bool, one: SqlTokens, other: SqlToken
 
 
 def _tested_for_null(tokens: SqlTokens) -> SqlTokens | None:
-    called = _called(tokens, "isnull")
+    called = arguments_of(tokens, "isnull")
     if called is not None and len(called) == 1:
         return called[0]
-    tested = tokens[:-2] if _words(tokens[-2:]) == ["is", "null"] else ()
-    if not tested or any(_PREDICATE.fullmatch(token.word) or token.word in _COMPARES for token in _flat(tested)):
+    tested = tokens[:-2] if words_of(tokens[-2:]) == ["is", "null"] else ()
+    if not tested or any(_PREDICATE.fullmatch(token.word) or token.word in _COMPARES for token in outermost(tested)):
         return None
     return tested
-
-
-def _called(tokens: SqlTokens, name: str) -> list[SqlTokens] | None:
-    """Return the arguments, if the tokens are a call of this function."""
-    if len(tokens) < 4 or tokens[0].word != name or tokens[1].word != "(" or closing(tokens, 1) != len(tokens) - 1:
-        return None
-    return _parts(tokens[2:-1], ",")
 
 
 def _is_true(source: str, tokens: SqlTokens) -> bool:
     """Return whether a part is `true`, or compares a number or text with itself."""
     found = _compared(tokens, _EQUAL)
     if found is None:
-        return _words(tokens) == ["true"]
+        return words_of(tokens) == ["true"]
     (a, b), kinds = found[:2], ("number", "text")
     return (
         len(a) == len(b) == 1
@@ -224,7 +223,7 @@ def _is_true(source: str, tokens: SqlTokens) -> bool:
 
 def _factored(source: str, tokens: SqlTokens, tells_case: bool) -> list[SqlTokens]:
     """Return the parts that all sides of an OR have, and the OR itself, unless a side has no other part."""
-    sides = [_conjuncts(side) for side in _parts(_bare(tokens), "or")]
+    sides = [cut_at_ands(side) for side in cut_at(without_brackets(tokens), "or")]
     if len(sides) < 2:
         return [tokens]
     keys = [[_key(source, part, tells_case) for part in side] for side in sides]
@@ -235,134 +234,5 @@ def _factored(source: str, tokens: SqlTokens, tells_case: bool) -> list[SqlToken
 
 def _key(source: str, tokens: SqlTokens, tells_case: bool) -> tuple[str, ...]:
     """Return what is the same for two texts that say the same: texts, and names that differ by case, as they are."""
-    bare = _bare(tokens)
+    bare = without_brackets(tokens)
     return tuple(source[t.start : t.end] if tells_case or t.kind == "text" else t.word for t in bare)
-
-
-def _words(tokens: SqlTokens) -> list[str]:
-    return [token.word for token in tokens]
-
-
-def names_in(source: str) -> list[str] | None:
-    r"""Return the names that a SQL text may read columns by, some words more, or None where it may read others.
-
-    >>> names_in("a.k + 1 = upper(`my b`.C[0].d) AND author = user")
-    ['a.k', '`my b`.C', 'author', 'user']
-    >>> names_in("CASE WHEN CAST(a.ts AS date) > date '2024-01-01' THEN (b) + INTERVAL 1 DAY END")
-    ['WHEN', 'a.ts', 'b', 'INTERVAL']
-    >>> names_in(r"a RLIKE '\d+'"), names_in("struct(a.*)"), names_in("a -- why")
-    (['a'], None, None)
-    >>> names_in("concat(a, identifier('user'))"), names_in("a.k + 1st_col")
-    (None, None)
-    """
-    try:
-        tokens = _readable(source)
-    except NotUnderstood:
-        return None
-    found, at, no_names = [], 0, _no_names(tokens)
-    while at < len(tokens):
-        token, before = tokens[at], tokens[at - 1].word if at else ""
-        star = token.word == "*" and before in ("", "(", ",", ".")
-        # `1st_col` is a name that the tokens cut in two.
-        cut = token.kind == "number" and _is_name(tokens, at + 1) and tokens[at + 1].start == token.end
-        if star or cut or token.word == "identifier" or not token.word[0].isascii():
-            return None
-        parts = [token]
-        while _is_name(tokens, at + 2) and tokens[at + 1].word == ".":
-            at += 2
-            parts.append(tokens[at])
-        at += 1
-        # A word before a bracket is called, and one before a text is a keyword, or says what the text is.
-        called = at < len(tokens) and tokens[at].word[0] in "('"
-        if _is_name([token], 0) and not (called or before in (".", "as", "::") or token in no_names):
-            found.append(".".join(_name(source, part) for part in parts))
-    return found
-
-
-def _no_names(tokens: SqlTokens) -> set[SqlToken]:
-    """Return words that are no columns: AS, those after an operand, and CASE and END where they pair up."""
-    found = {token for token in tokens if token.word == "as"}
-    for before, token in pairwise(tokens):
-        operand = before.kind in ("number", "text", "quoted") or before.word in (")", "]")
-        if operand and token.kind == "word":
-            found.add(token)
-    bare = [token for i, token in enumerate(tokens) if i == 0 or tokens[i - 1].word != "."]
-    cases, ends = ([token for token in bare if token.word == word] for word in ("case", "end"))
-    whens = [before for before, token in pairwise(tokens) if (before.word, token.word) == ("case", "when")]
-    return found.union(cases, ends) if len(cases) == len(ends) == len(whens) else found
-
-
-def _is_name(tokens: SqlTokens, at: int) -> bool:
-    """Return whether a token may be a name, or a part of one."""
-    if at >= len(tokens):
-        return False
-    token = tokens[at]
-    return (
-        token.kind in ("word", "quoted") or token.word.startswith('"') or re.match(r"\d+[a-z_]", token.word) is not None
-    )
-
-
-def _name(source: str, token: SqlToken) -> str:
-    text = source[token.start : token.end]
-    return quoted(text[1:-1]) if text.startswith('"') else text
-
-
-def _readable(source: str) -> SqlTokens:
-    tokens = tokens_of(source)
-    outside = list(source)
-    for token in tokens:
-        if token.kind == "quoted":
-            outside[token.start : token.end] = "q" * (token.end - token.start)
-    if not tokens or any(sign in "".join(outside) for sign in _UNREADABLE):
-        raise NotUnderstood(source)
-    return tokens
-
-
-def _conjuncts(tokens: SqlTokens) -> list[SqlTokens]:
-    tokens = _bare(tokens)
-    flat = _flat(tokens)
-    if any(token.word == "or" for token in flat):
-        return [tokens]
-    cuts, ranges = [], 0
-    for token in flat:
-        ranges += token.word == "between"
-        if token.word == "and" and ranges:
-            ranges -= 1
-        elif token.word == "and":
-            cuts.append(token)
-    if not cuts:
-        return [tokens]
-    return [conjunct for part in _cut(tokens, cuts) for conjunct in _conjuncts(part)]
-
-
-def _parts(tokens: SqlTokens, word: str) -> list[SqlTokens]:
-    """Return what is between these words outside of brackets. Commas and OR bind least."""
-    return _cut(tokens, [token for token in _flat(tokens) if token.word == word])
-
-
-def _cut(tokens: SqlTokens, cuts: Sequence[SqlToken]) -> list[SqlTokens]:
-    return [list(part) for is_cut, part in groupby(tokens, lambda token: token in cuts) if not is_cut]
-
-
-def _bare(tokens: SqlTokens) -> SqlTokens:
-    """Return the tokens without the brackets around all of them."""
-    while len(tokens) > 2 and tokens[0].word == "(" and closing(tokens, 0) == len(tokens) - 1:
-        tokens = tokens[1:-1]
-    return tokens
-
-
-def _flat(tokens: SqlTokens) -> list[SqlToken]:
-    """Return the tokens outside of brackets and of CASE ... END; names after a dot are left out."""
-    depth, found = 0, []
-    for i, token in enumerate(tokens):
-        if i and tokens[i - 1].word == ".":
-            continue
-        step = deeper(token) + (token.word == "case") - (token.word == "end")
-        depth += step
-        if depth < 0:
-            raise NotUnderstood(token.word)
-        if depth == 0 and step == 0:
-            found.append(token)
-    if depth:
-        raise NotUnderstood("a bracket is not closed")
-    return found

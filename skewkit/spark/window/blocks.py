@@ -253,7 +253,7 @@ def kept_whole(df: DataFrame) -> DataFrame:
         named = ["to_json(struct(*))"]
     else:
         odd = [] if reads_as_names(df.sparkSession, df.columns) else [f for f in fields if not is_plain(f.name)]
-        plain = [(quoted(field.name), field.dataType) for field in fields if field not in odd]
+        plain = [(quoted(f.name), f.dataType) for f in fields if not odd or is_plain(f.name)]
         named = [name if has_fixed_hash(type_) else f"to_json(struct({name}))" for name, type_ in plain]
     never = [f"xxhash64({', '.join(named[i : i + 50])}) = 0" for i in range(0, len(named), 50)]
     if not odd:

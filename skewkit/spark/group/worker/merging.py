@@ -104,7 +104,7 @@ def _check(rows: Frame, result: Frame, how: Merging, zone: str, what: str) -> No
         name = how.declared.schema.names[position]
         if how.declared.schema[position].dataType.typeName() in ("struct", "array", "map"):
             continue
-        before, after = (_only(arrow_of(each, name, position, how.declared, zone)) for each in (rows, result))
+        before, after = (_only(arrow_of(each, position, how.declared, zone)) for each in (rows, result))
         if before is not None and after != before:
             raise MergeError(
                 f"{what} returned another value of the key column {name!r} than its partial results have; return the "

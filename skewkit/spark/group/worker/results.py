@@ -82,18 +82,16 @@ def fitted(result: Any, declared: Declared, what: str) -> Frame:
     names = list(result.column_names if declared.arrow else result.columns)
     if not names:
         return result
-    by_name = declared.by_name and any(isinstance(name, str) for name in names)
-    wanted = declared.schema.names
-    if (sorted(map(str, names)) != sorted(wanted)) if by_name else (len(names) != len(wanted)):
+    positions, wanted = _positions(names, declared), declared.schema.names
+    if positions is None:
         missing, extra = [n for n in wanted if n not in names], [n for n in names if n not in wanted]
         raise SchemaError(
             f"{what} returned the columns {names}; expected {wanted}, as its schema says (missing {missing}, not in "
             f"the schema {extra}); change the function or the schema"
         )
     misfit = _misfit_in_arrow if declared.arrow else _misfit
-    for position, field in enumerate(declared.schema.fields):
-        column = _column(result, names.index(field.name) if by_name else position)
-        found = misfit(column, field.dataType, declared)
+    for position, field in zip(positions, declared.schema.fields, strict=True):
+        found = misfit(_column(result, position), field.dataType, declared)
         if found is not None:
             raise SchemaError(
                 f"{what} returned the column {field.name!r} as {found}; expected {field.dataType.simpleString()}, as "
@@ -109,16 +107,22 @@ def with_typed_nulls(frame: Any, declared: Declared) -> Any:
     """
     if declared.arrow or not (hasattr(frame, "isetitem") and len(frame)):
         return frame
-    names, found = list(frame.columns), frame
-    for position, field in enumerate(declared.schema.fields):
-        at = names.index(field.name) if field.name in names else position
-        if field.dataType.typeName() in _OF_FLOATS or at >= len(names):
-            continue
-        dtype = frame.dtypes.iloc[at]
-        if _is_numpys(dtype) and dtype.kind == "f" and frame.iloc[:, at].isna().all():
+    found = frame
+    for position, field in zip(_positions(list(frame.columns), declared) or (), declared.schema.fields, strict=False):
+        dtype = frame.dtypes.iloc[position]
+        nulls = _is_numpys(dtype) and dtype.kind == "f" and frame.iloc[:, position].isna().all()
+        if nulls and field.dataType.typeName() not in _OF_FLOATS:
             found = frame.copy(deep=False) if found is frame else found
-            found.isetitem(at, [None] * len(frame))
+            found.isetitem(position, [None] * len(frame))
     return found
+
+
+def _positions(names: Sequence[Any], declared: Declared) -> list[int] | None:
+    """Return where the declared columns are among these names, as Spark finds them. None where others are there."""
+    wanted = declared.schema.names
+    if not (declared.by_name and any(isinstance(name, str) for name in names)):
+        return list(range(len(wanted))) if len(names) == len(wanted) else None
+    return [names.index(name) for name in wanted] if sorted(names, key=str) == sorted(wanted) else None
 
 
 def in_schema(frames: Sequence[Frame], declared: Declared, zone: str) -> Frame:
@@ -137,17 +141,17 @@ def in_schema(frames: Sequence[Frame], declared: Declared, zone: str) -> Frame:
 
     columns = []
     for position, field in enumerate(declared.schema.fields):
-        parts = [_of_name(frame, field.name, position, declared) for frame in frames]
+        parts = [_declared_column(frame, position, declared) for frame in frames]
         columns.append(_series(parts, field.dataType, declared, zone))
     frame = pd.DataFrame(dict(enumerate(columns)), copy=False)
     frame.columns = declared.schema.names
     return frame
 
 
-def _of_name(frame: Frame, name: str, position: int, declared: Declared) -> Series:
-    names = list(frame.columns)
-    by_name = declared.by_name and any(isinstance(each, str) for each in names)
-    return frame.iloc[:, names.index(name) if by_name else position]
+def _declared_column(frame: Frame, position: int, declared: Declared) -> Any:
+    """Return the column of a checked result that the schema has at a position."""
+    names = list(frame.column_names if declared.arrow else frame.columns)
+    return _column(frame, (_positions(names, declared) or range(len(names)))[position])
 
 
 def _column(frame: Frame, position: int) -> Any:
@@ -223,7 +227,7 @@ def _table(table: Any, declared: Declared) -> Any:
 
     names, columns = declared.schema.names, []
     for position, field in enumerate(declared.schema.fields):
-        column = table.column(field.name if declared.by_name else position)
+        column = _declared_column(table, position, declared)
         wanted = _arrow_type(field.dataType) or _with_zone(field.dataType)
         nested = wanted is not None and pa.types.is_nested(wanted)
         same = wanted is None or (column.type == wanted if nested else column.type.id == wanted.id)
@@ -253,14 +257,14 @@ def _cast(column: Any, wanted: Any, nested: bool) -> Any:
         return column
 
 
-def arrow_of(frame: Frame, name: str, position: int, declared: Declared, zone: str) -> Any:
+def arrow_of(frame: Frame, position: int, declared: Declared, zone: str) -> Any:
     """Return a column of a result as an Arrow array of its declared type."""
     import pyarrow as pa
 
     if declared.arrow:
         column = _table(frame, declared).column(position)
     else:
-        column = _array(_of_name(frame, name, position, declared), declared.schema[position].dataType, declared, zone)
+        column = _array(_declared_column(frame, position, declared), declared.schema[position].dataType, declared, zone)
     return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
 
 
