@@ -36,6 +36,8 @@ def as_text(random, depth):
         f"CASE WHEN {x} THEN true END",
         f"CASE WHEN {x} THEN {y} ELSE true END",
         f"coalesce({x}, false)",
+        f"coalesce({no}, {x})",
+        f"(SELECT {no} OR true) AND ({x})",
         f"nvl({x}, true)",
         f"({x} AND {y}) OR ({y} AND {x})",
     ]
@@ -66,6 +68,7 @@ def as_column(random, depth):
         F.when(x, True),
         F.when(x, True).when(y, True),
         F.coalesce(x, F.lit(False)),
+        F.coalesce(no.cast("boolean"), x),
         F.coalesce(x, F.lit(True)),
         x.alias("named"),
         (x & y) | (y & x),

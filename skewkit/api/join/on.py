@@ -128,7 +128,8 @@ def without_ruled_out_rows(frames: Pair[DataFrame], keys: JoinKeys, how: str) ->
         predicates = asked[side]
         if not predicates:
             continue
-        predicate = reduce(lambda a, b: a & b, predicates)
+        # By itself a text is no condition, beside AND it is one.
+        predicate = reduce(lambda a, b: a & b, predicates, F.lit(True))
         if side in KINDS[how].drops_early:
             frames = Pair(*(df.where(predicate) if each == side else df for each, df in frames.items()))
         elif all(keys.null_safe) or not never_fails(frames.of(side), predicate):

@@ -1,7 +1,7 @@
 """A join condition, cut at its ANDs and equalities: what Spark's optimizer makes an equi-join of is read as one.
 
-Leading constants are dropped, and so are wrappers that leave a condition what it is (`predicate`). What all sides of an
-OR ask stands before it. Equalities are also `a IS NOT DISTINCT FROM b`, `equal_null(a, b)`, `NOT (a <> b)` and
+Leading constants are dropped, and so are wrappers that are true just where a condition is (`predicate`). What all sides
+of an OR ask stands before it. Equalities are also `a IS NOT DISTINCT FROM b`, `equal_null(a, b)`, `NOT (a <> b)` and
 `a = b OR (a IS NULL AND b IS NULL)`.
 """
 

@@ -1,4 +1,9 @@
-"""What has to be true where a condition is: null counts as false there, so wrappers around a predicate may go."""
+"""What has to be true where a condition is: null counts as false there, so wrappers around a predicate may go.
+
+Spark's optimizer takes off `x OR false`, `x = true`, `NOT (a OR b)` and `NOT (NOT x)`. CASE, `if`, `coalesce` and
+`x <=> true` it takes off only where `x` is never null; elsewhere plain Spark joins by a nested loop. Here they go where
+`x` is one equality. Of an AND a part might be computed, and fail, for rows for which plain Spark does not compute it.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +22,7 @@ _BOOLEAN = (*AND, *OR, *NOT, *EQUAL, *NULL_SAFE, *_TESTS)
 
 
 def asked(condition: Column) -> list[Column]:
-    """Return the parts of a condition, all of which have to be true where it is, as Spark's optimizer finds them.
+    """Return the parts of a condition, all of which have to be true where it is.
 
     >>> a, b = F.col("a") == 1, F.col("b") == 2
     >>> asked(F.col("x") & ~(a | b))
@@ -41,22 +46,26 @@ def _parts(node: Node) -> Sequence[Column] | None:
         return parts
     if (node.kind, node.name) == ("wrap", "case") or is_call(node, ("if",)):
         yes_or_no = len(parts) in (2, 3) and _is(parts[1], True) and all(map(_is_no, parts[2:]))
-        return parts[:1] if yes_or_no else None
+        return parts[:1] if yes_or_no and _is_equality(parts[0]) else None
     if is_call(node, NOT):
         inner = node_of(parts[0])
         if is_call(inner, OR):
             return [~part for part in inner.children if not _is(part, False)] or None
         return inner.children if is_call(inner, NOT) else None
+    if is_call(node, ("coalesce", "nvl", "ifnull")):
+        return parts[:1] if len(parts) == 2 and _is(parts[1], False) and _is_equality(parts[0]) else None
     if is_call(node, OR):
         rest = [part for part in parts if not _is_no(part)]
-    elif is_call(node, (*EQUAL, *NULL_SAFE)):
-        rest = [part for part in parts if not _is(part, True)]
-    elif is_call(node, ("coalesce", "nvl", "ifnull")):
-        rest = [part for part in parts if not _is(part, False)]
-    else:
+        return rest if len(rest) == 1 else None
+    if not is_call(node, (*EQUAL, *NULL_SAFE)):
         return None
-    known = len(rest) == 1 < len(parts) and (is_call(node, OR) or is_call(node_of(rest[0]), _BOOLEAN))
+    rest = [part for part in parts if not _is(part, True)]
+    known = len(rest) == 1 and is_call(node_of(rest[0]), _BOOLEAN if is_call(node, EQUAL) else (*EQUAL, *NULL_SAFE))
     return rest if known else None
+
+
+def _is_equality(part: Column) -> bool:
+    return is_call(node_of(part), (*EQUAL, *NULL_SAFE))
 
 
 def _is(part: Column, value: bool | None) -> bool:

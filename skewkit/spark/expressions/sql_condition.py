@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from itertools import pairwise
 
 from skewkit.spark.expressions.sql_parts import (
     arguments_of,
@@ -75,7 +76,8 @@ def _asked(tokens: SqlTokens, text: Callable[[SqlTokens], str]) -> list[str] | N
     yes = _compared(tokens, _EQUAL)
     if yes is not None:
         rest = [side for side in yes[:2] if words_of(without_brackets(side)) != ["true"]]
-        return [text(rest[0])] if len(rest) == 1 and _is_boolean(rest[0]) else None
+        known = _is_boolean if yes[2] == "=" else _is_equality
+        return [text(rest[0])] if len(rest) == 1 and known(rest[0]) else None
     wanted = _if_true(tokens)
     return None if wanted is None else [text(wanted)]
 
@@ -88,27 +90,41 @@ def _negated(tokens: SqlTokens) -> SqlTokens | None:
 
 
 def _if_true(tokens: SqlTokens) -> SqlTokens | None:
-    """Return the condition of an `if`, CASE or `coalesce` that is true where the condition is, and only there."""
-    called = arguments_of(tokens, "if")
-    if called is not None and len(called) == 3 and words_of(called[1]) == ["true"] and words_of(called[2]) in _NO:
-        return called[0]
-    called = next(filter(None, (arguments_of(tokens, name) for name in ("coalesce", "nvl", "ifnull"))), None)
-    if called is not None and len(called) == 2 and words_of(called[1]) == ["false"] and _is_boolean(called[0]):
-        return called[0]
+    """Return the equality of an `if`, CASE or `coalesce` that is true where the condition is, and only there."""
+    parts = _tested(tokens)
+    if len(parts) == 2 and words_of(tokens[:1]) != ["case"]:
+        yes_or_no = words_of(parts[1]) == ["false"]
+    else:
+        yes_or_no = (
+            len(parts) > 1 and words_of(parts[1]) == ["true"] and all(words_of(each) in _NO for each in parts[2:])
+        )
+    return parts[0] if yes_or_no and _is_equality(parts[0]) else None
+
+
+def _tested(tokens: SqlTokens) -> Sequence[SqlTokens]:
+    """Return the parts of an `if`, of a CASE of one branch, or of a `coalesce` of two values."""
+    for name, count in (("if", 3), ("coalesce", 2), ("nvl", 2), ("ifnull", 2)):
+        called = arguments_of(tokens, name)
+        if called is not None:
+            return called if len(called) == count else ()
     if words_of(tokens[:2]) != ["case", "when"] or tokens[-1].word != "end" or outermost(tokens):
-        return None
+        return ()
     inner = tokens[2:-1]
     cuts = [token for token in outermost(inner) if token.word in ("when", "then", "else")]
     parts = cut(inner, cuts)
-    if words_of(cuts) not in (["then"], ["then", "else"]) or len(parts) != len(cuts) + 1:
-        return None
-    return parts[0] if words_of(parts[1]) == ["true"] and all(words_of(part) in _NO for part in parts[2:]) else None
+    return parts if words_of(cuts) in (["then"], ["then", "else"]) and len(parts) == len(cuts) + 1 else ()
+
+
+def _is_equality(tokens: SqlTokens) -> bool:
+    return _compared(without_brackets(tokens), _EQUAL) is not None
 
 
 def _is_boolean(tokens: SqlTokens) -> bool:
     """Return whether a part is true, false or null, by a comparison or the like outside of its inner brackets."""
     flat = [token.word for token in outermost(without_brackets(tokens))]
-    return "->" not in flat and any(word in _COMPARES or _BOOLEAN.fullmatch(word) for word in flat)
+    shifted = any(pair in (("<", "<"), (">", ">")) for pair in pairwise(flat))
+    known = any(word in _COMPARES or _BOOLEAN.fullmatch(word) for word in flat)
+    return known and not shifted and "->" not in flat
 
 
 def equality_of(source: str, *, tells_case: bool = False) -> tuple[str, str, str] | None:

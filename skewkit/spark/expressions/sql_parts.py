@@ -9,6 +9,8 @@ from skewkit.spark.expressions.sql_text import NotUnderstood, SqlToken, SqlToken
 
 _UNREADABLE = ("\\'", '\\"', "/*", "--")
 """Where these stand, a text may end elsewhere than the tokens say."""
+_QUERIES = ("select", "with", "from", "values", "table")
+"""Words that a query in brackets begins with."""
 
 
 def readable_tokens(source: str) -> SqlTokens:
@@ -56,8 +58,10 @@ def cut(tokens: SqlTokens, cuts: Sequence[SqlToken]) -> list[SqlTokens]:
 
 
 def without_brackets(tokens: SqlTokens) -> SqlTokens:
-    """Return the tokens without the brackets around all of them."""
+    """Return the tokens without the brackets around all of them. Those of a query are part of it."""
     while len(tokens) > 2 and tokens[0].word == "(" and closing(tokens, 0) == len(tokens) - 1:
+        if tokens[1].word in _QUERIES:
+            break
         tokens = tokens[1:-1]
     return tokens
 

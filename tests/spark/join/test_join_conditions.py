@@ -128,3 +128,32 @@ def test_words_that_are_no_columns_though_a_column_has_their_name(spark, conditi
     assert rows > 0
     assert "strategy   salt" in text, text
     assert ("residual" in text) == ("timestamp" in condition), text
+
+
+CONDITIONS_THAT_CAST = {
+    "text": lambda: F.expr("k = j AND odd"),
+    "texts": lambda: F.expr("k = j AND odd AND few"),
+    "column": lambda: (F.col("k") == F.col("j")) & F.col("odd"),
+    "not not": lambda: (F.col("k") == F.col("j")) & ~~F.col("odd"),
+    "or false": lambda: F.expr("k = j AND (few OR false)"),
+    "both sides": lambda: F.expr("k = j AND nvl(odd, few)"),
+    "query": lambda: F.expr("k = j AND (SELECT true OR false)"),
+    "not a query": lambda: F.expr("k = j AND NOT (SELECT false OR false) = true AND odd"),
+    "never": lambda: F.coalesce(F.lit(False), F.col("k") == F.col("j")),
+    "never, by nvl": lambda: F.nvl(F.lit(False), F.col("k") == F.col("j")),
+    "not computed": lambda: F.coalesce((F.col("k") == F.col("j")) & (1 / F.col("zero") > 1), F.lit(False)),
+}
+
+
+@pytest.mark.every(9)
+@pytest.mark.connect
+@pytest.mark.parametrize("how", KINDS)
+@pytest.mark.parametrize("condition", CONDITIONS_THAT_CAST)
+def test_texts_queries_and_what_is_never_true_as_conditions(spark, how, condition):
+    """In ANSI mode a text is a condition beside AND. What stands within `coalesce` is computed where keys match."""
+    on = CONDITIONS_THAT_CAST[condition]()
+    zero = "if(id % 50 = 49, 0, 1) AS zero"
+    left = spark.range(3000).selectExpr("if(id % 2 = 0, 0, id % 50) AS k", "id AS v", "string(id % 3 = 0) AS odd", zero)
+    right = spark.range(49).selectExpr("nullif(id, 99) AS j", "string(id % 3 <> 1) AS few")
+    with conf(spark, "spark.sql.ansi.enabled", "true"), conf(spark, "spark.skewkit.margin", "-1e9"):
+        check(left, right, on, how)
