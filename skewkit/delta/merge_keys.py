@@ -196,7 +196,7 @@ def _by_condition(condition: str, owners: _Owners) -> MergeKeys:
     found, null_safe, (target, source) = [], False, owners.aliases
     for part in conjuncts_of(condition, tells_case=owners.tells_case):
         equality = equality_of(part, tells_case=owners.tells_case)
-        if equality is None:
+        if equality is None or equality[2] == "in":  # that is an equality for some types only
             continue
         left, right, sign = equality
         sides = owners.of_side(left), owners.of_side(right)

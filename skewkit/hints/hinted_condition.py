@@ -49,6 +49,8 @@ def read_condition(left: Scope, right: Scope, text: str, context: WithClauses) -
     pairs, flags, rest = [], [], []
     for part in conjuncts_of(text, tells_case=left.cased):
         compared = equality_of(part, tells_case=left.cased)
+        if compared and compared[2] == "in":  # it is an equality for some types only
+            compared = None
         sides = [side_of(left, right, operand) for operand in compared[:2]] if compared else []
         if compared and sorted(map(str, sides)) == ["left", "right"]:
             named = {}

@@ -23,7 +23,10 @@ K, KK = "l.k", "r.k"
         ("L.K = r.k OR isnull(l.k) AND isnull(R.k)", ("L.K", KK, "<=>")),
         ("NOT (l.k <> r.k)", (K, KK, "=")),
         ("NOT l.k != r.k", (K, KK, "=")),
-        ("l.k IN (r.k)", (K, KK, "=")),
+        ("l.k IN (r.k)", (K, KK, "in")),
+        ("l.k IN (VALUES 1)", None),
+        ("l.k IN (TABLE t)", None),
+        ("l.k IN ((FROM t))", None),
         ("l.k = r.k OR (l.k IS NULL AND l.k IS NULL)", None),
         ("l.k = r.k OR (l.k IS NULL AND r.j IS NULL)", None),
         ("l.k = r.k OR l.k IS NULL", None),
@@ -84,7 +87,15 @@ def test_equalities_in_texts(source, sides):
         ("CASE l.k WHEN r.k THEN true END", [None]),
         ("coalesce(l.k = r.k, false)", ["l.k = r.k"]),
         ("coalesce(l.k = r.k AND l.v = 1, false)", [None]),
+        ("coalesce((l.k = r.k AND l.v = 1) = true, false)", [None]),
+        ("if((l.k = r.k AND l.v = 1) = true, true, false)", [None]),
+        ("((l.k = r.k AND l.v = 1) = true) <=> true", [None]),
         ("coalesce(false, l.k = r.k)", [None]),
+        (
+            "l.k = r.k AND NOT ((SELECT b FROM c) UNION SELECT x OR y)",
+            ["l.k = r.k", "NOT ((SELECT b FROM c) UNION SELECT x OR y)"],
+        ),
+        ("(l.v::array<int>[0]) = true AND l.k = r.k", ["(l.v::array<int>[0]) = true", "l.k = r.k"]),
         ("coalesce(l.k, false)", [None]),
         ("nvl(l.k = r.k, true)", [None]),
     ],
@@ -135,7 +146,7 @@ def test_conditions_that_are_equalities(frames, named):
         (part,) = conjuncts(condition)
         sides = compared(part)
         assert sides is not None
-        assert sides[2] == null_safe
+        assert (sides[2] == "<=>") == null_safe
     joined = skewkit.skew_join(left, right, condition, "left", strategy="salt", partitions=4)
     assert "salt" in skewkit.explain(joined)
     assert_same_rows(joined, left.join(right, condition, "left"))
@@ -156,6 +167,9 @@ AS_COLUMN_AND_TEXT = [
     (lambda x, y, k: (x & y) == F.lit(True), "(k = kk AND v < w) = true"),
     (lambda x, y, k: (x & y).eqNullSafe(F.lit(True)), "(k = kk AND v < w) <=> true"),
     (lambda x, y, k: F.coalesce(x & y, F.lit(False)), "coalesce(k = kk AND v < w, false)"),
+    (lambda x, y, k: F.coalesce((x & y) == F.lit(True), F.lit(False)), "coalesce((k = kk AND v < w) = true, false)"),
+    (lambda x, y, k: ((x & y) == F.lit(True)).eqNullSafe(F.lit(True)), "((k = kk AND v < w) = true) <=> true"),
+    (lambda x, y, k: k.isin(F.col("kk")), "k IN (kk)"),
     (lambda x, y, k: F.coalesce(F.lit(False), x), "coalesce(false, k = kk)"),
     (lambda x, y, k: F.nvl(F.lit(False), x), "nvl(false, k = kk)"),
     (lambda x, y, k: F.coalesce(F.lit(False), F.lit(False), x), "coalesce(false, false, k = kk)"),
@@ -178,7 +192,7 @@ def test_columns_and_texts_are_read_alike(spark, at):
     read = []
     for condition in (column(k == kk, v < w, k), F.expr(text)):
         sides = [compared(part) for part in conjuncts(condition)]
-        read.append([each is not None and each[2] for each in sides])
+        read.append([None if each is None else each[2] for each in sides])
     assert read[0] == read[1]
 
 

@@ -182,15 +182,21 @@ def _in_common_types(left: DataFrame, keys: JoinKeys) -> JoinKeys | str:
 
 
 def _equality(left: DataFrame, right: DataFrame, condition: Column) -> _Equality | None:
-    """Return the columns that a condition `a = b` or `a <=> b` compares, where one is left's and one is right's."""
+    """Return the columns that a condition `a = b` or `a <=> b` compares, where one is left's and one is right's.
+
+    `a IN (b)` is `a = b` where both have one type. Of others it makes another common type than `=` does.
+    """
     sides = compared(condition, tells_case=tells_case(left.sparkSession))
     if sides is None:
         return None
-    a, b, null_safe = sides
+    (a, b), null_safe = sides[:2], sides[2] == "<=>"
     found = [_side(left, right, column) for column in (a, b)]
-    if found == ["left", "right"]:
-        return _Equality(a, b, null_safe)
-    return _Equality(b, a, null_safe) if found == ["right", "left"] else None
+    if found == ["right", "left"]:
+        a, b = b, a
+    elif found != ["left", "right"]:
+        return None
+    other_types = sides[2] == "in" and left.select(a).dtypes[0][1] != right.select(b).dtypes[0][1]
+    return None if other_types else _Equality(a, b, null_safe)
 
 
 def _side(left: DataFrame, right: DataFrame, column: Column) -> Side | None:

@@ -17,8 +17,8 @@ from skewkit.spark.expressions.nodes import node_of, text_of_sql
 from skewkit.spark.expressions.predicate import AND, EQUAL, NOT, NULL_SAFE, OR, asked
 from skewkit.spark.expressions.sql_condition import conjuncts_of, equality_of
 
-Compared = tuple[Column, Column, bool]
-"""Both sides of an equality, and whether null equals null."""
+Compared = tuple[Column, Column, str]
+"""Both sides of an equality and its sign, as `equality_of` has it for texts."""
 
 
 def conjuncts(condition: Column, *, tells_case: bool = False) -> list[Column]:
@@ -37,15 +37,15 @@ def conjuncts(condition: Column, *, tells_case: bool = False) -> list[Column]:
 
 
 def compared(condition: Column, *, tells_case: bool = False) -> Compared | None:
-    """Return both sides of an equality; None where a condition is anything else.
+    """Return both sides of an equality and its sign; None where a condition is anything else.
 
-    >>> compared(F.equal_null("a.k", "b.k"))
-    (Column<'a.k'>, Column<'b.k'>, True)
+    >>> compared(F.equal_null("a.k", "b.k")), compared(F.col("a.k").isin(F.col("b.k")))
+    ((Column<'a.k'>, Column<'b.k'>, '<=>'), (Column<'a.k'>, Column<'b.k'>, 'in'))
     """
     text = text_of_sql(condition)
     if text is not None:
         found = equality_of(text, tells_case=tells_case)
-        return None if found is None else (F.expr(found[0]), F.expr(found[1]), found[2] == "<=>")
+        return None if found is None else (F.expr(found[0]), F.expr(found[1]), found[2])
     name, arguments = _call(condition)
     if name in NOT:
         return _unequal(arguments[0], tells_case)
@@ -53,7 +53,9 @@ def compared(condition: Column, *, tells_case: bool = False) -> Compared | None:
         return None
     if name in OR:
         return _or_both_null(*arguments) or _or_both_null(*reversed(arguments))
-    return (*arguments, name in NULL_SAFE) if name in (*EQUAL, *NULL_SAFE, "in") else None
+    if name in EQUAL or name == "in":
+        return (*arguments, "in" if name == "in" else "=")
+    return (*arguments, "<=>") if name in NULL_SAFE else None
 
 
 def _of_one(part: Column, tells_case: bool) -> list[Column]:
@@ -102,8 +104,8 @@ def _unequal(condition: Column, tells_case: bool) -> Compared | None:
     name, arguments = _call(condition)
     if name in NOT:
         inner = compared(arguments[0], tells_case=tells_case)
-        return inner if inner is not None and not inner[2] else None
-    return (*arguments, False) if name in ("!=", "<>") and len(arguments) == 2 else None
+        return inner if inner is not None and inner[2] == "=" else None
+    return (*arguments, "=") if name in ("!=", "<>") and len(arguments) == 2 else None
 
 
 def _or_both_null(equal: Column, nulls: Column) -> Compared | None:
@@ -115,5 +117,5 @@ def _or_both_null(equal: Column, nulls: Column) -> Compared | None:
     a, b = sides
     for first, second in ((tested[0], tested[1]), (tested[1], tested[0])):
         if same_column(first[1][0], a) and same_column(second[1][0], b):
-            return a, b, True
+            return a, b, "<=>"
     return None

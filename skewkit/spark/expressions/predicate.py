@@ -60,12 +60,16 @@ def _parts(node: Node) -> Sequence[Column] | None:
     if not is_call(node, (*EQUAL, *NULL_SAFE)):
         return None
     rest = [part for part in parts if not _is(part, True)]
-    known = len(rest) == 1 and is_call(node_of(rest[0]), _BOOLEAN if is_call(node, EQUAL) else (*EQUAL, *NULL_SAFE))
+    if len(rest) != 1:
+        return None
+    known = is_call(node_of(rest[0]), _BOOLEAN) if is_call(node, EQUAL) else _is_equality(rest[0])
     return rest if known else None
 
 
 def _is_equality(part: Column) -> bool:
-    return is_call(node_of(part), (*EQUAL, *NULL_SAFE))
+    """Return whether a part is an equality, of which no more is taken off."""
+    node = node_of(part)
+    return is_call(node, (*EQUAL, *NULL_SAFE)) and not any(_is(side, True) for side in node.children)
 
 
 def _is(part: Column, value: bool | None) -> bool:

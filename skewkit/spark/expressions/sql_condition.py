@@ -11,6 +11,7 @@ from skewkit.spark.expressions.sql_parts import (
     cut,
     cut_at,
     cut_at_ands,
+    is_query,
     outermost,
     readable_tokens,
     without_brackets,
@@ -41,7 +42,7 @@ def conjuncts_of(source: str, *, tells_case: bool = False) -> list[str]:
     (['a.k = b.k AND a.x = 1 OR a.y = 2'], ['CASE WHEN a AND b THEN c END'])
     >>> conjuncts_of("1 = 1 AND a.k = b.k AND true"), conjuncts_of("a.k = b.k AND a.x OR a.k = b.k AND b.y")
     (['a.k = b.k'], ['a.k = b.k', 'a.k = b.k AND a.x OR a.k = b.k AND b.y'])
-    >>> conjuncts_of("NOT (a.k <> b.k OR (a.x > 1) = true)"), conjuncts_of("if(a.k = b.k AND a.x, true, false)")
+    >>> conjuncts_of("NOT (a.k <> b.k OR (a.x > 1) = true)"), conjuncts_of("if(a.k = b.k, true, false) AND a.x")
     (['NOT (a.k <> b.k)', 'NOT ((a.x > 1) = true)'], ['a.k = b.k', 'a.x'])
     """
     try:
@@ -116,7 +117,9 @@ def _tested(tokens: SqlTokens) -> Sequence[SqlTokens]:
 
 
 def _is_equality(tokens: SqlTokens) -> bool:
-    return _compared(without_brackets(tokens), _EQUAL) is not None
+    """Return whether a part is an equality, of which no more is taken off."""
+    found = _compared(without_brackets(tokens), _EQUAL)
+    return found is not None and all(words_of(without_brackets(side)) != ["true"] for side in found[:2])
 
 
 def _is_boolean(tokens: SqlTokens) -> bool:
@@ -124,13 +127,14 @@ def _is_boolean(tokens: SqlTokens) -> bool:
     flat = [token.word for token in outermost(without_brackets(tokens))]
     shifted = any(pair in (("<", "<"), (">", ">")) for pair in pairwise(flat))
     known = any(word in _COMPARES or _BOOLEAN.fullmatch(word) for word in flat)
-    return known and not shifted and "->" not in flat
+    return known and not shifted and not {"->", "::"} & set(flat)  # a type has brackets such as <int>
 
 
 def equality_of(source: str, *, tells_case: bool = False) -> tuple[str, str, str] | None:
-    """Return both sides of a SQL equality and its sign, `=` or `<=>`, or None where it is anything else.
+    """Return both sides of a SQL equality and its sign, `=`, `<=>` or `in`, or None where it is anything else.
 
-    What Spark's optimizer makes an equality of is one. `tells_case` says that names differ by upper and lower case.
+    What Spark's optimizer makes an equality of is one. `a IN (b)` is only for sides of one type: others it does not
+    compare as `=` does. `tells_case` says that names differ by upper and lower case.
 
     >>> equality_of("(a.k + 1 == b.`k`)"), equality_of("a.k <=> upper(b.k)")
     (('a.k + 1', 'b.`k`', '='), ('a.k', 'upper(b.k)', '<=>'))
@@ -197,7 +201,8 @@ def _in_one(tokens: SqlTokens) -> _Equality | None:
         return None
     listed = tokens[at + 2 : -1]
     one = all(token.word != "," for token in outermost(listed)) and "select" not in words_of(listed)
-    return (tokens[:at], listed, "=") if one else None
+    one = one and not is_query(listed)
+    return (tokens[:at], listed, "in") if one else None
 
 
 def _or_both_null(source: str, tells_case: bool, one: SqlTokens, other: SqlTokens) -> _Equality | None:

@@ -60,10 +60,15 @@ def cut(tokens: SqlTokens, cuts: Sequence[SqlToken]) -> list[SqlTokens]:
 def without_brackets(tokens: SqlTokens) -> SqlTokens:
     """Return the tokens without the brackets around all of them. Those of a query are part of it."""
     while len(tokens) > 2 and tokens[0].word == "(" and closing(tokens, 0) == len(tokens) - 1:
-        if tokens[1].word in _QUERIES:
+        if is_query(tokens):
             break
         tokens = tokens[1:-1]
     return tokens
+
+
+def is_query(tokens: SqlTokens) -> bool:
+    """Return whether tokens may be a query, in whatever brackets."""
+    return next((token.word for token in tokens if token.word != "("), "") in _QUERIES
 
 
 def outermost(tokens: SqlTokens) -> list[SqlToken]:

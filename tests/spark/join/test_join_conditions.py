@@ -141,6 +141,9 @@ CONDITIONS_THAT_CAST = {
     "not a query": lambda: F.expr("k = j AND NOT (SELECT false OR false) = true AND odd"),
     "never": lambda: F.coalesce(F.lit(False), F.col("k") == F.col("j")),
     "never, by nvl": lambda: F.nvl(F.lit(False), F.col("k") == F.col("j")),
+    "not computed, = true": lambda: F.coalesce(
+        ((F.col("k") == F.col("j")) & (1 / F.col("zero") > 1)) == F.lit(True), F.lit(False)
+    ),
     "not computed": lambda: F.coalesce((F.col("k") == F.col("j")) & (1 / F.col("zero") > 1), F.lit(False)),
 }
 
@@ -157,3 +160,17 @@ def test_texts_queries_and_what_is_never_true_as_conditions(spark, how, conditio
     right = spark.range(49).selectExpr("nullif(id, 99) AS j", "string(id % 3 <> 1) AS few")
     with conf(spark, "spark.sql.ansi.enabled", "true"), conf(spark, "spark.skewkit.margin", "-1e9"):
         check(left, right, on, how)
+
+
+@pytest.mark.connect
+@pytest.mark.parametrize("as_text", [False, True], ids=["column", "text"])
+@pytest.mark.parametrize("ansi", ["true", "false"])
+def test_in_compares_other_types_in_a_way_of_its_own(spark, ansi, as_text):
+    """Without ANSI mode, `1 IN ('01')` is false and `1 = '01'` is true."""
+    left = spark.range(300).selectExpr("if(id % 2 = 0, 0, id % 50) AS k", "id AS v")
+    right = spark.range(49).selectExpr("if(id % 3 = 0, concat('0', id), string(id)) AS j", "id AS w")
+    on = F.expr("k IN (j) AND v >= w") if as_text else F.col("k").isin(F.col("j")) & (F.col("v") >= F.col("w"))
+    with conf(spark, "spark.sql.ansi.enabled", ansi), conf(spark, "spark.skewkit.margin", "-1e9"):
+        rows, text = check(left, right, on, "inner")
+    assert (rows > 200) == (ansi == "true"), rows
+    assert "no equality of a left and a right column that can be read" in text
