@@ -10,7 +10,6 @@ rule of Spark's.
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -19,7 +18,7 @@ from pyspark.sql.types import BinaryType, DataType, StringType, StructType
 
 from skewkit.delta.merge_sql import sql_literal
 from skewkit.errors import ArgumentError, ArgumentTypeError, ColumnNotFoundError, nearest
-from skewkit.spark.expressions.keys import has_fixed_hash, quoted
+from skewkit.spark.expressions.keys import has_fixed_hash, quoted, shared_names
 from skewkit.spark.expressions.sql_condition import conjuncts_of, equality_of
 from skewkit.spark.expressions.sql_names import names_in
 from skewkit.spark.routing.salting import likely_few_last
@@ -138,9 +137,9 @@ def row_hash(alias: str, columns: StructType, sides: Sequence[str]) -> str | Non
     'xxhash64(`s`.`text`, `s`.`flag`)'
     """
     only = sides[0].replace("`", "").lower() if len(sides) == 1 else None
-    named = Counter(field.name.lower() for field in columns.fields)
+    shared = shared_names(columns.names)
     own = [f for f in columns.fields if only is None or only not in (f.name.lower(), f"{alias}.{f.name}".lower())]
-    usable = [f for f in own if has_fixed_hash(f.dataType) and named[f.name.lower()] == 1]
+    usable = [f for f in own if has_fixed_hash(f.dataType) and f.name.lower() not in shared]
     names = [f.name for f in likely_few_last(usable)[:_MOST_HASHED]]
     return f"xxhash64({', '.join(f'{quoted(alias)}.{quoted(name)}' for name in names)})" if names else None
 

@@ -16,6 +16,7 @@ from skewkit.delta.generated import with_generated
 from skewkit.errors import ArgumentError
 from skewkit.plan.profile.key_profile import KeyProfile
 from skewkit.plan.write.file_plan import FilePlan
+from skewkit.spark.expressions.keys import shared_names
 from skewkit.spark.expressions.selecting import without
 from skewkit.spark.session.jobs import counted, labelled
 from skewkit.spark.session.remembered import remember
@@ -78,7 +79,7 @@ def write(
     spark = df.sparkSession
     detail = table_detail(spark, table)
     refused = detail is not None and mode in ("error", "errorifexists")
-    twice = len({name.lower() for name in df.columns}) < len(df.columns)
+    twice = bool(shared_names(df.columns))
     named = [partition_by] if isinstance(partition_by, str) else list(partition_by or ())
     if refused or twice or (detail is not None and mode == "ignore"):
         plan = _unplanned(named)

@@ -87,25 +87,21 @@ def test_work_is_not_lost(left, right, partitions):
     assert sum(plan.keys.loads) == pytest.approx(total)
 
 
-COPIES = {  # (how, residual): what may be copied left and right
-    ("inner", False): ("freely", "freely"),
-    ("inner", True): ("freely", "freely"),
-    ("left", False): ("checked", "freely"),
-    ("left", True): ("never", "freely"),
-    ("right", False): ("freely", "checked"),
-    ("right", True): ("freely", "never"),
-    ("full", False): ("checked", "checked"),
-    ("full", True): ("never", "never"),
-    ("semi", False): ("checked", "freely"),
-    ("semi", True): ("never", "freely"),
-    ("anti", False): ("checked", "freely"),
-    ("anti", True): ("never", "freely"),
+COPIES = {
+    # how -> what may be copied, left and right, without and with a residual condition
+    "inner": (("freely", "freely"), ("freely", "freely")),
+    "left": (("checked", "freely"), ("never", "freely")),
+    "right": (("freely", "checked"), ("freely", "never")),
+    "full": (("checked", "checked"), ("never", "never")),
+    "semi": (("checked", "freely"), ("never", "freely")),
+    "anti": (("checked", "freely"), ("never", "freely")),
 }
 
 
-@pytest.mark.parametrize(("case", "expected"), COPIES.items(), ids=str)
-def test_rules(case, expected):
-    rules = JoinRules(*case)
+@pytest.mark.parametrize("residual", [False, True], ids=["equality", "residual"])
+@pytest.mark.parametrize("how", COPIES)
+def test_rules(how, residual):
+    rules, expected = JoinRules(how, residual), COPIES[how][residual]
     assert tuple(rules.copies(side) for side in SIDES) == expected
     assert rules.closed == (expected == ("never", "never"))
 

@@ -16,8 +16,9 @@ from pyspark.sql.types import StructType
 from skewkit.api.arguments import analysed
 from skewkit.errors import ArgumentError, ArgumentTypeError, shown
 from skewkit.spark.group.worker.results import Declared
-from skewkit.spark.session.compat import in_force, is_off
+from skewkit.spark.session.compat import in_force, is_off, is_on
 
+_WHOLE = "spark.sql.execution.pythonUDF.pandas.intToDecimalCoercionEnabled"
 _BY_NAME = "spark.sql.legacy.execution.pandas.groupedMap.assignColumnsByName"
 _SAFE = "spark.sql.execution.pandas.convertToArrowArraySafely"
 _OF_A_SCHEMA = re.compile(r"PARSE_|DECIMAL_|DATATYPE|return.?type|StructType|schema", re.IGNORECASE)
@@ -73,4 +74,5 @@ def with_schema(schema: object, build: Callable[[], DataFrame]) -> DataFrame:
 def declared(df: DataFrame, schema: StructType, *, arrow: bool = False) -> Declared:
     """Return a function's schema with how Spark reads its results in this session."""
     spark = df.sparkSession
-    return Declared(schema, arrow=arrow, by_name=not is_off(spark, _BY_NAME), safe=in_force(spark, _SAFE) == "true")
+    by_name, safe, whole = not is_off(spark, _BY_NAME), in_force(spark, _SAFE) == "true", is_on(spark, _WHOLE)
+    return Declared(schema, arrow=arrow, by_name=by_name, safe=safe, whole_decimals=whole)

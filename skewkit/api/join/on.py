@@ -18,7 +18,7 @@ from skewkit.spark.explained.failing import never_fails
 from skewkit.spark.expressions.columns import read_literal
 from skewkit.spark.expressions.comparison import compared_type
 from skewkit.spark.expressions.condition import compared, conjuncts
-from skewkit.spark.expressions.keys import find_keys
+from skewkit.spark.expressions.keys import find_keys, shared_names
 from skewkit.spark.expressions.owners import has_some_of, is_ambiguous_later
 from skewkit.spark.join.join_keys import JoinKeys
 from skewkit.spark.session.compat import differing_conf, is_column, is_connect, is_off, resolves, tells_case
@@ -95,12 +95,10 @@ def join_keys(frames: Pair[DataFrame], on: Any) -> JoinKeys | str:
 
 def _any_twice(df: DataFrame, names: Sequence[str]) -> bool:
     """Return whether one of these names means several columns of a frame."""
-    columns = df.columns
-    lower = [column.lower() for column in columns]
-    twice = [name for name in names if lower.count(name.lower()) > 1]
-    if not twice or any(columns.count(name) > 1 for name in twice):
-        return bool(twice)
-    return not tells_case(df.sparkSession)
+    if shared_names(df.columns).isdisjoint(map(str.lower, names)):
+        return False
+    fold = str if tells_case(df.sparkSession) else str.lower
+    return not shared_names(df.columns, fold).isdisjoint(map(fold, names))
 
 
 _PADS_EARLY = "spark.sql.readSideCharPadding"

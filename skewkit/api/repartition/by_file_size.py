@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import replace
 from typing import Any
 
@@ -23,7 +22,7 @@ from skewkit.plan.write.row_bytes import sampled_rows, value_bytes
 from skewkit.plan.write.value_profile import value_profile
 from skewkit.spark.explained.plan_facts import PlanFacts
 from skewkit.spark.explained.row_counts import row_bytes
-from skewkit.spark.expressions.keys import Keys, find_keys
+from skewkit.spark.expressions.keys import Keys, find_keys, shared_names
 from skewkit.spark.expressions.selecting import without
 from skewkit.spark.sampling.file_sample import sample_files
 from skewkit.spark.session.compat import conf_reader, default_partitions, tells_case
@@ -153,10 +152,9 @@ def file_plan(
 
 def _check_names(df: DataFrame) -> None:
     """Raise where two columns share a name: Parquet's writer takes no such frame."""
-    each = Counter(df.columns if tells_case(df.sparkSession) else map(str.lower, df.columns))
-    twice = next((name for name, number in each.items() if number > 1), None)
-    if twice is not None:
-        raise ArgumentError(f"two columns are called {twice!r}, and no file can have both; rename one of them")
+    shared = shared_names(df.columns, str if tells_case(df.sparkSession) else str.lower)
+    if shared:
+        raise ArgumentError(f"two columns are called {min(shared)!r}, and no file can have both; rename one of them")
 
 
 def _counted(df: DataFrame, keys: Keys | None, target: int, codec: str, slots: int, notes: tuple[str, ...]) -> FilePlan:

@@ -23,7 +23,7 @@ from skewkit.plan.window.reach import Reach, reach_of
 from skewkit.plan.window.session_form import session_split
 from skewkit.plan.window.split_forms import split_of
 from skewkit.plan.window.window_frame import RUNNING, WHOLE, Frame
-from skewkit.plan.window.window_functions import LIMITED
+from skewkit.plan.window.window_functions import LIMITED, SHIFTS, plain_name
 from skewkit.plan.window.window_plan import Order, WindowPlan, spaced, turned, uniform_plan, window_plan
 from skewkit.plan.window.window_prices import cut_window_stages, native_window_stages
 from skewkit.plan.window.window_split import MOST_LISTED, WindowSplit, listed
@@ -32,7 +32,7 @@ from skewkit.spark.explained.row_counts import row_bytes
 from skewkit.spark.expressions.columns import read_literal
 from skewkit.spark.expressions.keys import Keys
 from skewkit.spark.sampling.ask import Answer, Question, ask
-from skewkit.spark.session.compat import in_force, places_by_id
+from skewkit.spark.session.compat import in_force, is_on, places_by_id
 from skewkit.spark.session.remembered import known_profile
 from skewkit.spark.session.slots import terms_of
 from skewkit.spark.window.cut_window import native, split
@@ -46,6 +46,8 @@ FIRST_ROWS = (
     "where only the first rows of each key are kept afterwards, as by rn <= 3, plain Spark keeps no more of them "
     "before its shuffle, and a hot key costs little: strategy='native' there"
 )
+_OF_ONE_ROW = "spark.sql.legacy.statisticalAggregate"
+"""A sample's deviation and variance of one row are NaN with it, and null without."""
 _MOST_INSIDE = 3
 """Each cut window reads its frame twice, the cut windows inside of it too."""
 Calls = dict[Leaf, tuple[Function, WindowSplit | None]]
@@ -160,6 +162,11 @@ class WindowDecision:
             return overflow
         if function.leaf.gap is not None:
             return session_split(function.leaf.gap)
+        name = plain_name(function.call.name)
+        if name in ("stddev_samp", "var_samp") and is_on(self.asked.df.sparkSession, _OF_ONE_ROW):
+            return f"{name} of one row is another with {_OF_ONE_ROW}=true"
+        if name in SHIFTS and frame.finite and function.call.ignore_nulls:
+            return f"{name} that ignores nulls looks further than its frame"
         return None if frame.finite else split_of(function.call, frame, ordered=ordered)
 
     @cached_property

@@ -13,6 +13,7 @@ from skewkit.plan.window.window_functions import (
     EXTREMES,
     FUNCTIONS,
     MOMENTS,
+    OF_BOOLEANS,
     RANKING,
     SHIFTS,
     VALUES,
@@ -29,6 +30,11 @@ _MOMENTS = {
 }
 _NUMBERS = ("tinyint", "smallint", "int", "bigint", "float", "double")
 _DECIMAL = re.compile(r"decimal\((\d+),(-?\d+)\)")
+_SAME_IF_EQUAL = re.compile(
+    r"tinyint|smallint|int|bigint|decimal\(.*\)|boolean|string|varchar\(\d+\)|char\(\d+\)|binary|date|timestamp"
+    r"|timestamp_ntz|interval .*"
+)
+"""Types of which equal values are the same. Those of floats, 0.0 and -0.0, and of collated strings need not be."""
 _SMALL = f"{2.0**-600!r}D"
 """The square of any finite double times this is finite, and dividing by it twice is exact."""
 _WIDEST_DECIMAL = 27
@@ -58,12 +64,16 @@ def split_of(call: WindowCall, frame: Frame, *, ordered: bool = True) -> WindowS
     if name in VALUES:
         return _value(name, call, frame) if ordered else f"{name} has no order to go by"
     type_ = call.types[0] if call.types else ""
+    if call.name.lower() in OF_BOOLEANS and type_ != "boolean":
+        return f"{call.name} of {type_} is of booleans that Spark makes of it"
     if name in ("avg", *MOMENTS) and type_ not in _NUMBERS:
         return f"{name} of {type_} has its own precision and overflow"
     if name in MOMENTS:
         return _moment(name, frame)
     if name in EXTREMES:
         return _extreme(name, frame) if ordered else f"{name} has no order to go by"
+    if name in ("min", "max"):
+        return _least_or_greatest(name, frame, ordered=ordered and _SAME_IF_EQUAL.fullmatch(type_) is None)
     return _aggregate(name, type_, frame)
 
 
@@ -181,15 +191,22 @@ def _extreme(name: str, frame: Frame) -> WindowSplit:
     return WindowSplit(locals_, (carried,), finish)
 
 
+def _least_or_greatest(name: str, frame: Frame, *, ordered: bool) -> WindowSplit:
+    """Return the split of min and max: of values that are equal but not the same Spark takes the first."""
+    first, then = ("{l0}", "{c0}") if frame.sides == "after" else ("{c0}", "{l0}")
+    finish = _either(0) if frame.whole else f"{'least' if name == 'min' else 'greatest'}({first}, {then})"
+    total = f"{name}({{x}})"
+    if ordered:
+        number = "{rn}" if name == "min" else "-{rn}"
+        total = f"{name}(if({{x}} is null, null, named_struct('y', {{x}}, 'rn', {number}))).y"
+    carried = Carried(total, f"{name}({{t}})", frame.sides, ordered=ordered)
+    return WindowSplit((Local(f"{name}({{x}})", "frame"),), (carried,), finish)
+
+
 def _aggregate(name: str, type_: str, frame: Frame) -> WindowSplit | str:
     if name in ("count", "count_if"):
         finish = "if({hot}, {c0}, {l0})" if frame.whole else "coalesce({c0}, 0) + {l0}"
         return _carried([f"{name}({{x}})"], ["sum({t})"], frame, finish)
-    if name in ("min", "max"):
-        # Of values that are equal but not the same, such as 0.0 and -0.0, Spark takes the first.
-        first, then = ("{l0}", "{c0}") if frame.sides == "after" else ("{c0}", "{l0}")
-        outer = f"{'least' if name == 'min' else 'greatest'}({first}, {then})"
-        return _carried([f"{name}({{x}})"], [f"{name}({{t}})"], frame, _either(0) if frame.whole else outer)
     merged = [_either(i) if frame.whole else f"coalesce({{c{i}}} + {{l{i}}}, {{c{i}}}, {{l{i}}})" for i in range(2)]
     if name == "avg":
         finish = f"if({merged[1]} > 0, {merged[0]} / {merged[1]}, null)"

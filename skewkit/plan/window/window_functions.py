@@ -18,6 +18,7 @@ ALIASES = {
     "bool_and": "min",
     "every": "min",
 }
+OF_BOOLEANS = ("bool_or", "some", "any", "bool_and", "every")
 LIMITED = ("row_number", "rank", "dense_rank")
 """What plain Spark cuts before the shuffle where a filter keeps the first rows of each partition only."""
 RANKING = ("row_number", "rank", "dense_rank", "percent_rank", "cume_dist", "ntile")

@@ -89,9 +89,7 @@ def only_reads(logical: PlanNode) -> bool:
     >>> only_reads(PlanNode("Aggregate", "[k#1], [k#1]", children=(PlanNode("Range", "(0, 9)"),)))
     False
     """
-    return all(
-        node.operator in _NARROW | _SOURCES or is_of_files(node) or _is_coalesced(node) for node in logical.walk()
-    )
+    return all(_is_one_of(node, _NARROW | _SOURCES) or _is_coalesced(node) for node in logical.walk())
 
 
 def keeps_bound(logical: PlanNode) -> bool:
@@ -102,9 +100,9 @@ def keeps_bound(logical: PlanNode) -> bool:
     >>> keeps_bound(PlanNode("Generate", "explode(a#1)", children=(PlanNode("Range", "(0, 9)"),)))
     False
     """
-    return all(
-        node.operator in _NARROW | _SOURCES | _NEVER_MORE or is_of_files(node) for node in logical.walk()
-    ) and not any(_MORE.search(each.operator) for cache in logical.walk() for top in cache.inner for each in top.walk())
+    within = [each.operator for cache in logical.walk() for top in cache.inner for each in top.walk()]
+    kept = all(_is_one_of(node, _NARROW | _SOURCES | _NEVER_MORE) for node in logical.walk())
+    return kept and not any(map(_MORE.search, within))
 
 
 def is_of_files(node: PlanNode) -> bool:
@@ -116,6 +114,11 @@ def is_of_files(node: PlanNode) -> bool:
     if node.operator == "HiveTableRelation":
         return _HIVE_SERDE.search(node.arguments) is not None
     return node.operator == "Relation" and _FILES.search(node.arguments) is not None
+
+
+def _is_one_of(node: PlanNode, operators: frozenset[str]) -> bool:
+    """Return whether a step is one of these, or a source of files."""
+    return node.operator in operators or is_of_files(node)
 
 
 def _is_coalesced(node: PlanNode) -> bool:

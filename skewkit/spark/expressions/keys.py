@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 from typing import Any
@@ -234,6 +235,15 @@ def quoted(name: str) -> str:
     return "`" + name.replace("`", "``") + "`"
 
 
+def shared_names(names: Iterable[str], fold: Callable[[str], str] = str.lower) -> set[str]:
+    """Return the names that several columns have. Those that `fold` makes the same are one.
+
+    >>> shared_names(["k", "v", "K"]), shared_names(["k", "v", "K"], str)
+    ({'k'}, set())
+    """
+    return {name for name, times in Counter(map(fold, names)).items() if times > 1}
+
+
 def is_plain(name: str) -> bool:
     """Return whether every session reads a name as it stands, in backticks and without.
 
@@ -295,10 +305,14 @@ def _native_because(type_: DataType) -> str | None:
 
 
 def _padded(schema: StructType) -> tuple[str, ...]:
-    """Return the CHAR types in a schema, which Spark keeps in the metadata of string columns."""
+    """Return the CHAR type of each field, '' of others, which Spark keeps in the metadata of string columns.
+
+    Nothing where no field has one.
+    """
     fields = [field for part in _parts(schema) if isinstance(part, StructType) for field in part.fields]
     types = [str((field.metadata or {}).get(_CHAR_TYPE, "")) for field in fields]
-    return tuple(type_ for type_ in types if re.search(r"(?<!var)char\(", type_))
+    padded = tuple(type_ if re.search(r"(?<!var)char\(", type_) else "" for type_ in types)
+    return padded if any(padded) else ()
 
 
 def _parts(type_: DataType) -> Iterator[DataType]:

@@ -139,11 +139,29 @@ def _check_outside(tokens: SqlTokens, at: int) -> None:
     token = tokens[at]
     if token.word in _NOT_HERE or (token.word == "*" and at == 0):
         raise NotUnderstood(f"{token.word} in a SQL expression {_LEFT_TO_SPARK}")
+    if token.word == "," and _in_a_row(tokens, at):
+        raise NotUnderstood("a row in brackets names its fields after the aggregates in it; give them an alias")
     _check_quotes([token])
     known = token.word in _WORDS or _is(tokens, at + 1, "(")
     alias = at == len(tokens) - 1 and at > 0 and tokens[at - 1].word in ("as", ")")
     if not alias and (token.kind == "quoted" or (token.kind == "word" and not known)):
         raise NotUnderstood(f"{token.word} is read outside of an aggregate")
+
+
+def _in_a_row(tokens: SqlTokens, at: int) -> bool:
+    """Return whether a comma is in brackets that no function, nor IN, stands before.
+
+    >>> _in_a_row(tokens_of("f((a, b))"), 4), _in_a_row(tokens_of("f(a, b)"), 3), _in_a_row(tokens_of("a IN (b, c)"), 4)
+    (True, False, False)
+    """
+    depth = 0
+    for i in range(at, -1, -1):
+        depth -= deeper(tokens[i])
+        if depth < 0:
+            before = tokens[i - 1] if i else tokens[i]
+            called = before.kind in ("word", "quoted") and (before.word == "in" or before.word not in _KEYWORDS)
+            return tokens[i].word == "(" and not called
+    return False
 
 
 def _call(source: str, tokens: SqlTokens, at: int) -> tuple[SqlCall, int]:

@@ -6,7 +6,6 @@ All rows go through one exchange to the partitions of the plan, and every branch
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import reduce
@@ -16,7 +15,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from skewkit.plan.placement.key_plan import KeyPlan
-from skewkit.spark.expressions.keys import Keys, quoted
+from skewkit.spark.expressions.keys import Keys, quoted, shared_names
 from skewkit.spark.expressions.not_null import has_fewer_nulls, never_null, no_null_within
 from skewkit.spark.expressions.selecting import without
 from skewkit.spark.expressions.udf_columns import IN_PANDAS
@@ -81,12 +80,12 @@ def _key_names(df: DataFrame, keys: Keys) -> list[str]:
 
     So `df["k"]` and `a.k` find the key in the result, as after a plain group-by.
     """
-    asked = Counter(name.lower() for name in keys.names)
+    shared = shared_names(keys.names)
 
     def kept(column: Column, name: str) -> bool:
         named = re.fullmatch(rf"Column<'(\w+\.)*(`?){re.escape(name)}\2'>", str(column)) is not None
         helper = name.lower().startswith(PREFIX)
-        return asked[name.lower()] == 1 and named and not helper
+        return name.lower() not in shared and named and not helper
 
     pairs = zip(keys.columns, keys.names, strict=True)
     return [name if kept(column, name) else f"{PREFIX}k{i}" for i, (column, name) in enumerate(pairs)]

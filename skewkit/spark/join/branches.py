@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from functools import reduce
 
 from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
 
 from skewkit.plan.join.kinds import KINDS
 from skewkit.plan.join.pair import Pair
@@ -29,8 +30,8 @@ def lost_by_union(frames: Pair[DataFrame], keys: JoinKeys, how: str) -> str | No
         return f"quoted names are patterns ({_PATTERNS}=true), so that a union would lose the key that does not show"
     if any(_has_a_name_twice(frame) for frame in frames):
         return "two columns of a frame share a name, so that a union would lose the key that does not show"
-    if _shared(frames):
-        return "both frames have the very same columns, so that a union would lose the key that does not show"
+    if _shared(frames) or not _found_after(frames):
+        return "both frames read the very same columns, so that a union would lose the key that does not show"
     return None
 
 
@@ -81,6 +82,12 @@ def _shared(frames: Pair[DataFrame]) -> bool:
     own = {name.lower() for name in frames.left.columns}
     both = [name for name in frames.right.columns if name.lower() in own]
     return any(resolves(frames.left, frames.right[quoted(name)]) for name in both)
+
+
+def _found_after(frames: Pair[DataFrame]) -> bool:
+    """Return whether the right frame's columns can be asked for after a join, which gives what both read new ids."""
+    columns = [frames.right[quoted(name)] for name in frames.right.columns]
+    return resolves(frames.left.join(frames.right), F.struct(*columns))
 
 
 def _own_keys(frame: DataFrame, using: Sequence[str]) -> list[Column]:

@@ -37,7 +37,9 @@ class JoinKeys:
     def equal(self, left: Keys, right: Keys, known: Column | None = None) -> Column:
         """Return the equality of both keys, written so that Spark does not take it for a join key: `a IN (b)`.
 
-        Where `known` is true the keys are equal and are not compared.
+        Where `known` is true the keys are equal and are not compared. The residual condition is computed for equal keys
+        only, as plain Spark does it: for others it may fail. Spark's optimizer takes an AND, and a CASE without ELSE,
+        apart, and computes what reads one side before the keys.
         """
         tests = None
         for a, b, safe in zip(left.columns, right.columns, self.null_safe, strict=True):
@@ -47,7 +49,7 @@ class JoinKeys:
         if tests is None:
             raise ValueError("a join has at least one key")
         tests = tests if known is None else known | tests
-        return tests if self.residual is None else tests & self.residual
+        return tests if self.residual is None else F.when(tests, self.residual).otherwise(tests)
 
 
 @dataclass(frozen=True)

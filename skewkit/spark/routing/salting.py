@@ -12,7 +12,7 @@ from pyspark.sql.types import StructField
 
 from skewkit.spark.explained.expression_stability import SALT
 from skewkit.spark.explained.plan_facts import PlanFacts
-from skewkit.spark.expressions.keys import has_fixed_hash, is_plain, quoted
+from skewkit.spark.expressions.keys import has_fixed_hash, is_plain, quoted, shared_names
 from skewkit.spark.session.compat import is_connect, resolves
 
 _FEW = 3
@@ -52,11 +52,11 @@ class Salting:
           Python computes.
         """
         fields = facts.frame.schema.fields
-        named = Counter(field.name.lower() for field in fields)
-        own = {name.lower() for name in keys}
-        others = [f for f in fields if f.name.lower() not in own and named[f.name.lower()] == 1]
+        names = [field.name.lower() for field in fields]
+        out = {*shared_names(names), *map(str.lower, keys)}
+        others = [field for field, name in zip(fields, names, strict=True) if name not in out]
         usable = likely_few_last([f for f in others if has_fixed_hash(f.dataType)])
-        parquet = facts.parquet and not named["_metadata"]
+        parquet = facts.parquet and "_metadata" not in names
         if not usable or (facts.rows_depend_on_columns is not None and not all_computed):
             return cls((), facts.positioned, parquet, facts.cached)
         found = facts.repeatable_columns(

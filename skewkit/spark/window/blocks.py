@@ -15,7 +15,7 @@ from pyspark.sql import functions as F
 from skewkit.errors import SkewkitError
 from skewkit.hashing.spark import xxhash64
 from skewkit.plan.window.window_plan import WindowPlan, shifted
-from skewkit.spark.expressions.keys import Keys, Names, has_fixed_hash, is_plain, quoted, reads_as_names
+from skewkit.spark.expressions.keys import Keys, Names, has_fixed_hash, is_plain, quoted, reads_as_names, shared_names
 from skewkit.spark.routing.route import element, with_heavy_index
 from skewkit.spark.session.compat import place
 from skewkit.spark.window.ordering import OrderBy, at_or_after, cut_array, cut_sql, cut_value
@@ -249,7 +249,7 @@ def kept_whole(df: DataFrame) -> DataFrame:
     once: they see the same rows even where the frame would be another the next time.
     """
     fields, odd = df.schema.fields, []
-    if len({name.lower() for name in df.columns}) < len(df.columns):
+    if shared_names(df.columns):
         named = ["to_json(struct(*))"]
     else:
         odd = [] if reads_as_names(df.sparkSession, df.columns) else [f for f in fields if not is_plain(f.name)]

@@ -27,8 +27,7 @@ _CUTTABLE = (
 _WHOLE_NUMBERS = (("tinyint", 8), ("smallint", 16), ("int", 32), ("bigint", 64))
 _EXTREMES = {
     **{type_: (str(-(1 << bits - 1)), str((1 << bits - 1) - 1)) for type_, bits in _WHOLE_NUMBERS},
-    "float": ("-Infinity", "NaN"),
-    "double": ("-Infinity", "NaN"),
+    **dict.fromkeys(("float", "double"), ("-Infinity", "NaN")),
     "date": ("-719162", "2932896"),
     "timestamp": ("-62135596800000000", "253402214400000000"),
     "timestamp_ntz": ("0001-01-01 00:00:00", "9999-12-31 00:00:00"),

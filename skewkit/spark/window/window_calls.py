@@ -26,6 +26,8 @@ _OTHERS = (
 KNOWN = frozenset((*FUNCTIONS, *ALIASES, *_OTHERS.split()))
 """Functions that take OVER; others are found only where they stand alone."""
 _SQL = re.compile(r"\s*(\w+)\s*\(.*\)\s*(?:(ignore|respect)\s+nulls)?\s*", re.IGNORECASE | re.DOTALL)
+_MORE = ("over", "distinct", "all", "filter")
+"""Words of a call that has more than arguments."""
 
 
 @dataclass(frozen=True)
@@ -130,7 +132,9 @@ def _called(node: Node) -> Called | None:
         end = closing(tokens, 1)
     except NotUnderstood:
         return None
-    if end != len(tokens) - 1 - 2 * bool(found[2]) or any(t.word in ("over", "distinct", "filter") for t in tokens):
+    if found[2] and plain_name(found[1]) not in (*SHIFTS, *VALUES):
+        return None
+    if end != len(tokens) - 1 - 2 * bool(found[2]) or any(t.word in _MORE for t in tokens):
         return None
     pieces: list[str] = []
     depth, start = 0, tokens[1].end

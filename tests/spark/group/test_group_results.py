@@ -388,3 +388,20 @@ def test_a_null_key_may_become_a_column_of_floats_in_a_merge(spark, type_, names
         ours = grouped.applyInPandas(total, f"k {type_}, n bigint", merge=merge)
         assert "1 heavy key" in skewkit.explain(ours)
         assert_same_rows(ours, df.groupBy("k").agg(F.count("*").alias("n")))
+
+
+@pytest.mark.connect
+@pytest.mark.parametrize("strategy", ["native", "wrap"])
+def test_whole_numbers_are_decimals_where_spark_is_told_so(spark, strategy):
+    df = spark.range(0, 300, 1, 3).selectExpr("string(if(id % 3 = 2, id % 7, 0)) AS k", "id AS v")
+
+    def size(rows: pd.DataFrame) -> pd.DataFrame:
+        return pd.DataFrame({"k": rows["k"].iloc[:1], "n": [len(rows)]})
+
+    def merge(parts: pd.DataFrame) -> pd.DataFrame:
+        return pd.DataFrame({"k": parts["k"].iloc[:1], "n": [int(parts["n"].sum())]})
+
+    grouped = skewkit.skew_groupby(df, "k", strategy=strategy, partitions=4)
+    with conf(spark, "spark.sql.execution.pythonUDF.pandas.intToDecimalCoercionEnabled", "true"):
+        ours = grouped.applyInPandas(size, "k string, n decimal(10,2)", merge=merge)
+        assert_same_rows(ours, df.groupBy("k").applyInPandas(size, "k string, n decimal(10,2)"))

@@ -137,6 +137,8 @@ TRAPS = {
     "names of zipped fields from SQL": lambda: F.to_json(
         F.arrays_zip(F.expr("collect_set(k2)"), F.array(F.lit(1)))
     ).alias("x"),
+    "names of a row's fields": lambda: F.expr("to_json((sum(v), count(v)))").alias("x"),
+    "names of a row's fields from SQL": lambda: F.to_json(F.expr("(max(v), collect_set(k2))")).alias("x"),
     "the fields of a struct": lambda: F.count("st.*").alias("x"),
 }
 

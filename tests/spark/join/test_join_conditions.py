@@ -148,10 +148,10 @@ CONDITIONS_THAT_CAST = {
 }
 
 
-@pytest.mark.every(9)
-@pytest.mark.connect
-@pytest.mark.parametrize("how", KINDS)
 @pytest.mark.parametrize("condition", CONDITIONS_THAT_CAST)
+@pytest.mark.parametrize("how", KINDS)
+@pytest.mark.connect
+@pytest.mark.every(9)
 def test_texts_queries_and_what_is_never_true_as_conditions(spark, how, condition):
     """In ANSI mode a text is a condition beside AND. What stands within `coalesce` is computed where keys match."""
     on = CONDITIONS_THAT_CAST[condition]()
@@ -174,3 +174,38 @@ def test_in_compares_other_types_in_a_way_of_its_own(spark, ansi, as_text):
         rows, text = check(left, right, on, "inner")
     assert (rows > 200) == (ansi == "true"), rows
     assert "no equality of a left and a right column that can be read" in text
+
+
+@pytest.mark.connect
+@pytest.mark.parametrize("how", ["left", "anti"])
+def test_what_may_fail_is_asked_of_equal_keys_only(spark, how):
+    """Packed keys of different keys may be equal, and here 18 are; the predicate is of one side and fails for all."""
+    left = spark.range(100_000).selectExpr("id AS k", "id % 1 AS x")
+    right = spark.range(100_000, 200_000).selectExpr("id AS j")
+    with conf(spark, "spark.sql.ansi.enabled", "true"):
+        on = (F.col("k") == F.col("j")) & (100 / F.col("x") > 5)
+        joined = skewkit.skew_join(left, right, on, how, strategy="salt", heavy=[-1], partitions=200)
+        assert joined.count() == 100_000
+
+
+@pytest.mark.connect
+@pytest.mark.parametrize("how", [how for how in KINDS if how != "full"])
+def test_a_residual_is_not_asked_of_nulls_that_change_places(spark, how):
+    """(1, null) and (null, 1) have one hash, as Spark's hash passes over nulls."""
+    left = spark.createDataFrame([(1, None, 5), (1, 1, 6), (None, 2, 7)] * 50, "a int, b int, x int")
+    right = spark.createDataFrame([(None, 1, 5), (1, 1, 5)] * 3, "c int, d int, y int")
+    with conf(spark, "spark.sql.ansi.enabled", "true"):
+        on = F.expr("a <=> c AND b <=> d AND 1 / (x - y) > 0")
+        assert check(left, right, on, how, strategy="salt", heavy=[(1, 1)])[0] > 0
+
+
+@pytest.mark.parametrize("how", ["inner", "left", "right"])
+def test_two_frames_of_one_of_which_one_hides_a_key(spark, tmp_path, how):
+    """Paths of two hops: both sides are read from one frame, under other names."""
+    spark.range(2000).selectExpr("if(id % 3 < 2, 0, id % 20) AS dst", "id % 50 AS src").write.parquet(f"{tmp_path}/e")
+    edges = spark.read.parquet(f"{tmp_path}/e")
+    left = edges.select(F.col("dst").alias("k"), "src")
+    right = edges.select(F.col("src").alias("k"), "dst")
+    for strategy in ("broadcast_head", "salt"):
+        joined = skewkit.skew_join(left, right, "k", how, strategy=strategy, partitions=4)
+        assert joined.count() == left.join(right, "k", how).count()

@@ -214,3 +214,20 @@ def test_char_keys_of_different_length_are_left_to_spark(spark, tmp_path):
     finally:
         spark.sql("DROP TABLE char_a")
         spark.sql("DROP TABLE char_b")
+
+
+def test_char_keys_of_other_lengths_are_left_to_spark(spark, tmp_path):
+    """Spark pads the shorter CHAR of each pair; here the lengths of one side are those of the other, moved on."""
+    types = {"left": ("CHAR(5)", "CHAR(3)", "STRING"), "right": ("STRING", "CHAR(5)", "CHAR(3)")}
+    for name, (a, b, c) in types.items():
+        spark.sql(f"CREATE TABLE moved_{name} (a {a}, b {b}, c {c}, v INT) USING parquet LOCATION '{tmp_path / name}'")
+    try:
+        for name in types:
+            spark.sql(f"INSERT INTO moved_{name} SELECT 'abcde', 'abc', 'abc', id FROM range(20)")
+        left, right = (spark.table(f"moved_{name}") for name in types)
+        joined = skewkit.skew_join(left, right.withColumnRenamed("v", "w"), ["a", "b", "c"], partitions=4)
+        assert "Spark pads a CHAR key" in skewkit.explain(joined)
+        assert joined.count() == left.join(right, ["a", "b", "c"]).count() == 400
+    finally:
+        for name in types:
+            spark.sql(f"DROP TABLE moved_{name}")

@@ -42,12 +42,14 @@ class Declared:
 
     * `by_name`: columns are found by their names, where they have names.
     * `safe`: Spark refuses values that lose something in a conversion.
+    * `whole_decimals`: Spark takes whole numbers for decimals.
     """
 
     schema: StructType
     arrow: bool = False
     by_name: bool = True
     safe: bool = False
+    whole_decimals: bool = False
 
     @property
     def frame(self) -> str:
@@ -276,6 +278,8 @@ def _array(series: Series, type_: DataType, declared: Declared, zone: str) -> An
         series = series.astype(series.dtype.categories.dtype)
     if type_.typeName() == "timestamp" and _is_numpys(series.dtype) and series.dtype.kind == "M":
         series = series.dt.tz_localize(zone, ambiguous=False)  # of two such hours the second, as in PySpark
+    if declared.whole_decimals and type_.typeName() == "decimal" and series.dtype.kind in "iuO":
+        series = series.astype(object).map(lambda v: decimal.Decimal(v) if isinstance(v, int) else v)
     wanted = _arrow_type(type_)
     mask = None if hasattr(series.array, "__arrow_array__") else series.isnull()
     try:
