@@ -12,7 +12,7 @@ from __future__ import annotations
 import datetime as dt
 import decimal
 import difflib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Set
 from contextlib import contextmanager
 
 
@@ -82,17 +82,18 @@ _HOLDING = (list, tuple, set, frozenset)
 def shown(value: object, most: int = 60) -> str:
     """Return a value as messages show it: its repr in one line, without the middle where it is long.
 
-    What may hold data of a frame, as a dict, or a frame or array of another library, is shown by its type alone.
+    What may hold data of a frame, as a dict, a set, bytes, or a frame or array of another library, is shown by its type
+    alone.
 
     >>> shown("a"), shown(list(range(1000)), most=20)
     ("'a'", '[0, 1, 2 ... 8, 999]')
     >>> import pandas as pd
     >>> shown([pd.Series(["a secret"])])
     '<list with a pandas Series>'
-    >>> shown({"name": ["a secret"]})
-    '<dict of 1>'
+    >>> shown({"name": ["a secret"]}), shown({"a secret"}), shown(b"a secret")
+    ('<dict of 1>', '<set of 1>', '<bytes of 8>')
     """
-    if isinstance(value, Mapping):
+    if isinstance(value, (Mapping, Set, bytes, bytearray)):
         return f"<{type(value).__name__} of {len(value)}>"
     unknown = _not_to_show(value)
     if unknown is not None:

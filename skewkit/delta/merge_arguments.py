@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import re
 from collections.abc import Sequence
 from typing import Any
@@ -12,27 +13,36 @@ from skewkit.spark.expressions.columns import read_literal
 from skewkit.spark.expressions.keys import quoted
 from skewkit.spark.session.compat import is_column
 
-_PART = r"`(?:[^`]|``)+`|\w+"
+_PART = r"`(?:[^`]|``)+`|[^`.]+"
 _ASSIGNED = re.compile(rf"(?:{_PART})(?:\.(?:{_PART}))*")
 
 
-def assigned_column(name: str, alias: str, columns: Sequence[str], method: str) -> str:
-    """Return a column to set as SQL: one of `columns` by its bare name, or SQL such as `t.s.field` as it is.
+def assigned_column(name: str, alias: str, columns: Sequence[str], method: str, new: Sequence[str] = ()) -> str:
+    """Return a column to set as SQL: one of `columns` by its bare name, or parts with dots between, as `t.s.field`.
+
+    `new` are columns that the table may get, by a bare name.
 
     Raises:
         ColumnNotFoundError: there is none of this name.
 
-    >>> assigned_column("a b", "t", ["a b"], "whenMatchedUpdate"), assigned_column("t.x", "t", ["x"], "...")
-    ('`a b`', 't.x')
+    >>> assigned_column("a b", "t", ["a b"], "whenMatchedUpdate"), assigned_column("t.x y", "t", ["x y"], "...")
+    ('`a b`', '`t`.`x y`')
+    >>> assigned_column("a.b", "t", ["id", "a"], "whenMatchedUpdate", new=["a.b"])
+    '`a`.`b`'
     """
-    folded = {column.lower() for column in columns}
+    folded, others = {column.lower() for column in columns}, {column.lower() for column in new}
     if name.lower() in folded:
         return quoted(name)
-    parts = [part.strip("`").replace("``", "`") for part in re.findall(_PART, name)]
+    found = re.findall(_PART, name) if _ASSIGNED.fullmatch(name) else [name]
+    parts = [part[1:-1].replace("``", "`") if part.startswith("`") else part for part in found]
     own = parts[1:] if len(parts) > 1 and parts[0].lower() == alias.lower() else parts
-    if _ASSIGNED.fullmatch(name) is None or own[0].lower() in folded or parts[0].lower() in folded:
-        return name
-    raise ColumnNotFoundError(f"{method} sets column {name!r}, which is not in the table: {nearest(own[-1], columns)}")
+    for known in (folded, others):
+        if own[0].lower() in known or parts[0].lower() in known:
+            return ".".join(map(quoted, parts))
+        if name.lower() in others:
+            return quoted(name)
+    every = list(dict.fromkeys([*columns, *new]))
+    raise ColumnNotFoundError(f"{method} sets column {name!r}, which is not in the table: {nearest(own[-1], every)}")
 
 
 def clause_sql(value: Any, what: str) -> str:
@@ -48,6 +58,10 @@ def clause_sql(value: Any, what: str) -> str:
         return value
     if is_column(value):
         literal = read_literal(value)
+        if literal is not None and isinstance(literal[0], dt.datetime):
+            raise ArgumentTypeError(
+                f"{what} holds a moment; write it as text, such as \"TIMESTAMP '2024-01-31 12:00:00Z'\""
+            )
         if literal is not None:
             return sql_literal(literal[0])
         raise ArgumentTypeError(

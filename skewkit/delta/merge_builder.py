@@ -324,5 +324,5 @@ class MergeBuilder:
         if not isinstance(given, Mapping):
             raise ArgumentTypeError(f"{name} of {method} maps columns to SQL texts, and is {type(given).__name__}")
         # Columns of the source are new ones of the table where its schema evolves, which may be said later.
-        known, alias = list(dict.fromkeys([*self.target.columns, *self.source.columns])), self.aliases[0]
-        return [(assigned_column(str(k), alias, known, method), clause_sql(v, name)) for k, v in given.items()]
+        columns, alias, new = self.target.columns, self.aliases[0], self.source.columns
+        return [(assigned_column(str(k), alias, columns, method, new), clause_sql(v, name)) for k, v in given.items()]

@@ -18,7 +18,7 @@ from pyspark.sql.types import BinaryType, DataType, StringType, StructType
 
 from skewkit.delta.merge_sql import sql_literal
 from skewkit.errors import ArgumentError, ArgumentTypeError, ColumnNotFoundError, nearest
-from skewkit.spark.expressions.keys import has_fixed_hash, quoted, shared_names
+from skewkit.spark.expressions.keys import has_fixed_hash, padded, quoted, shared_names
 from skewkit.spark.expressions.sql_condition import conjuncts_of, equality_of
 from skewkit.spark.expressions.sql_names import names_in
 from skewkit.spark.routing.salting import likely_few_last
@@ -100,13 +100,16 @@ def sql_keys(values: Sequence[Sequence[Any]], target: StructType, source: Struct
 
     MERGE compares the source's keys with the target's in a type that both have. So a value in the source's type is
     equal to the same keys of the target as a source row that has it. A text that is no value of the target's type is
-    null, too: with ANSI to compare it fails, as it does where a source row has it.
+    null, too: with ANSI to compare it fails, as it does where a source row has it. Of CHAR keys, which Spark pads where
+    they are compared, there are none.
 
     >>> from pyspark.sql.types import LongType
     >>> key = StructType().add("k", LongType())
     >>> sql_keys([(-1,)], key, key)
     (('try_cast(-1 AS bigint)',),)
     """
+    if padded(target) or padded(source):
+        return ()
     types = [(t.dataType, s.dataType) for t, s in zip(target.fields, source.fields, strict=True)]
     return tuple(tuple(_sql_value(v, *each) for v, each in zip(value, types, strict=True)) for value in values)
 

@@ -31,8 +31,13 @@ class MergeClause:
     @property
     def sql(self) -> str:
         """The clause as it stands in the statement."""
-        also = "" if self.condition is None else f" AND ({self.condition})"
+        also = "" if self.condition is None else f" AND ({_ended(self.condition)})"
         return f"WHEN {self.rows}{also} THEN {self.action}"
+
+
+def _ended(text: str) -> str:
+    """Return a text such that what is written behind it is no part of a comment in it."""
+    return f"{text}\n" if "--" in text else text
 
 
 def update_action(assignments: Sequence[tuple[str, str]]) -> str:
@@ -41,7 +46,7 @@ def update_action(assignments: Sequence[tuple[str, str]]) -> str:
     >>> update_action([("`a`", "s.a + 1")])
     'UPDATE SET `a` = s.a + 1'
     """
-    return "UPDATE SET " + ", ".join(f"{name} = {value}" for name, value in assignments)
+    return "UPDATE SET " + ", ".join(f"{name} = {_ended(value)}" for name, value in assignments)
 
 
 def insert_action(assignments: Sequence[tuple[str, str]]) -> str:
@@ -51,7 +56,7 @@ def insert_action(assignments: Sequence[tuple[str, str]]) -> str:
     'INSERT (`a`, b) VALUES (s.a, 0)'
     """
     names, values = zip(*assignments, strict=True)
-    return f"INSERT ({', '.join(names)}) VALUES ({', '.join(values)})"
+    return f"INSERT ({', '.join(names)}) VALUES ({', '.join(map(_ended, values))})"
 
 
 def write_join(clauses: Sequence[MergeClause], *, deletion_vectors: bool) -> str:
@@ -117,8 +122,8 @@ def sql_literal(value: Any) -> str:
         return f"DATE '{value.isoformat()}'"
     if isinstance(value, decimal.Decimal) and value.is_finite():
         digits = value.as_tuple()
-        scale = max(0, -int(digits.exponent))
-        return f"cast('{value:f}' AS decimal({max(len(digits.digits), scale + 1)}, {scale}))"
+        scale, zeros = max(0, -int(digits.exponent)), max(0, int(digits.exponent))
+        return f"cast('{value:f}' AS decimal({max(len(digits.digits) + zeros, scale + 1)}, {scale}))"
     raise ArgumentTypeError(
         f"a value of type {type(value).__name__} cannot be written as SQL here; give it as SQL text"
     )

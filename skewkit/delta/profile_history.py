@@ -22,7 +22,7 @@ from skewkit.spark.session.compat import is_frame
 from skewkit.spark.session.jobs import labelled
 from skewkit.spark.session.remembered import choice_of
 
-_SCHEMA = "name string, keys array<string>, run_id string, recorded timestamp, rows double, profile string"
+_SCHEMA = "name string, keys array<string>, run_id string, recorded timestamp_ltz, rows double, profile string"
 _COLUMNS = ("name", "keys", "run_id", "recorded", "rows", "profile")
 _MOST_RUNS = 30
 _SHOWN = 5

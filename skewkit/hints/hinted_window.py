@@ -84,7 +84,7 @@ def _windowed(
         return F.col(known)
 
     order = [_sorted(item, column) for item in next(iter(calls.values())).order]
-    functions = {name: _function(call, list(ask.keys), order, column) for name, call in calls.items()}
+    functions = {name: _function(block.source, call, list(ask.keys), order, column) for name, call in calls.items()}
     before = scope.with_texts(texts, joins.context)
     with followed(ask):
         frame = skew_window(before.frame, list(ask.keys), order or None).select(**functions)
@@ -92,12 +92,14 @@ def _windowed(
     return scope.shown_of(frame, *functions), told
 
 
-def _function(call: _Call, keys: list[str], order: list[Column], column: Callable[[Tokens], Column]) -> Column:
+def _function(
+    source: str, call: _Call, keys: list[str], order: list[Column], column: Callable[[Tokens], Column]
+) -> Column:
     """Return the function of a call, over its own window where that has a frame."""
     if call.name == "count" and [token.name for item in call.arguments for token in item] == ["*"]:
         function = F.count(F.lit(1))
     else:
-        literals = [_literal(item) for item in call.arguments]
+        literals = [_literal(source, item) for item in call.arguments]
         arguments = [column(a) if b is None else b for a, b in zip(call.arguments, literals, strict=True)]
         function = F.call_function(call.name, *arguments)
     if call.frame is None:
@@ -175,8 +177,12 @@ def _bound(tokens: Tokens) -> int | None:
     )
 
 
-def _literal(tokens: Tokens) -> Column | None:
-    """Return a whole number, a text, a truth value or a null as a Column, None where it is anything else."""
+def _literal(source: str, tokens: Tokens) -> Column | None:
+    """Return a whole number, a text, a truth value or a null as a Column, None where it is anything else.
+
+    Raises:
+        NotCut: a text in double quotes, which some sessions take for a name.
+    """
     minus = is_word(tokens, 0, "-")
     rest = tokens[1:] if minus else tokens
     if len(rest) != 1:
@@ -186,6 +192,8 @@ def _literal(tokens: Tokens) -> Column | None:
         return F.lit(-number if minus else number)
     if minus:
         return None
+    if rest[0].kind == "text" and source[rest[0].start] == '"':
+        raise NotCut("a text in double quotes may be a name; write it in single quotes")
     if rest[0].kind == "text":
         return F.lit(rest[0].name)
     return F.lit(_CONSTANTS[rest[0].name]) if rest[0].kind == "word" and rest[0].name in _CONSTANTS else None

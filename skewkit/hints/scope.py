@@ -8,12 +8,13 @@ from dataclasses import dataclass, replace
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
+from pyspark.sql.types import StructType
 
 from skewkit.hints.running import Runner
 from skewkit.hints.text.mentions import Mentions
 from skewkit.hints.text.query_block import in_context
 from skewkit.hints.text.tokens import NotCut, tokens_of
-from skewkit.spark.expressions.keys import quoted
+from skewkit.spark.expressions.keys import padded, quoted
 
 Named = tuple[tuple[str, str], ...]
 """Columns as (the user's name, our name), in order."""
@@ -56,6 +57,8 @@ class Scope:
         times = Counter(self._folded(name) for name, _ in self.star)
         for alias, named in self.aliases.items():
             if named and (mentions.dotted(alias) or (star and any(times[self._folded(n)] > 1 for n, _ in named))):
+                if padded(StructType([self.frame.schema[ours] for _, ours in named])):
+                    raise NotCut(f"{alias} has a CHAR column, which Spark pads where it is one by itself")
                 columns[self._folded(alias)] = F.struct(*(F.col(ours).alias(name) for name, ours in named)).alias(alias)
         structs = list(columns)
         for name, ours in self.star:

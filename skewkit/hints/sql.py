@@ -94,7 +94,14 @@ def _hinted(spark: SparkSession, query: str, args: Any, frames: dict[str, Any]) 
         statement, plain_statement = read_statement(text), read_statement(bare)
     except NotCut as why:
         return remembered(_left_to_spark(spark, query, args, frames), QueryAnswer((), (str(why),)))
-    plain = runner.query(plain_statement.query)
+    try:
+        with quiet_query_log():
+            plain = runner.query(plain_statement.query)
+    except AnalysisException:
+        if not statement.command:
+            return remembered(_left_to_spark(spark, query, args, frames), QueryAnswer((), ()))
+        # An INSERT may select what no query does, such as DEFAULT.
+        return remembered(runner.run(bare), QueryAnswer((), ("Spark takes the query of this command within it only",)))
     found, answer = _followed(runner, statement, plain)
     if not statement.command:
         return remembered(plain if found is None else found, answer)

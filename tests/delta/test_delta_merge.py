@@ -1,5 +1,6 @@
 """`delta.merge` against the plain MERGE: contents, metrics, history, errors; rows of null keys are spread."""
 
+import datetime as dt
 import random
 import re
 import threading
@@ -467,3 +468,21 @@ def test_bad_input_is_told_before_anything_is_written(spark, tmp_path):
     with pytest.raises(Exception, match="DELTA_MERGE_UNRESOLVED_EXPRESSION"):
         delta.merge(path, target, "k").whenMatchedUpdate(set={"v": "s.nothing"}).execute()
     assert versions(path) == 1
+
+
+def test_values_with_comments_odd_names_and_literals(spark, tmp_path):
+    made = "named_struct('zip code', 'x') AS addr"
+    table = spark.range(20).selectExpr("id AS k", "id AS `my col`", "id AS v", "date'2024-01-01' AS day", made)
+    path = str(tmp_path / "t")
+    table.write.format("delta").option("delta.columnMapping.mode", "name").save(path)
+    source = spark.range(10, 30).selectExpr("id AS k", "id * 2 AS s")
+    changed = {"t.my col": "s.s -- twice", "v": "s.s + 1 /* and one */", "addr.zip code": "string(s.s)"}
+    merge = delta.merge(path, source, "k").whenMatchedUpdate(set={**changed, "day": "DATE '2024-05-01' -- a day"})
+    merge.execute()
+    row = read(spark, path).where("k = 15").first()
+    assert (row["my col"], row["v"], row["addr"]["zip code"], str(row["day"])) == (30, 31, "30", "2024-05-01")
+    if is_connect(source):
+        delta.merge(path, source, "k").whenMatchedUpdate(set={"day": F.lit(dt.date(2024, 7, 1))}).execute()
+        assert str(read(spark, path).where("k = 15").first()["day"]) == "2024-07-01"
+    with pytest.raises(ArgumentTypeError, match=r"write it as text|cannot be written as SQL"):
+        delta.merge(path, source, "k").whenMatchedUpdate(set={"day": F.lit(dt.datetime(2024, 7, 1))}).execute()

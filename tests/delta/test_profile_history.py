@@ -14,6 +14,7 @@ from skewkit.errors import ArgumentError, ArgumentTypeError
 from skewkit.spark.session.jobs import counted
 from skewkit.testing import assert_same_rows
 from tests.delta.tablelog import versions
+from tests.helpers import conf
 
 pytestmark = [pytest.mark.delta, pytest.mark.connect]
 
@@ -275,3 +276,10 @@ def test_bad_input(spark, tmp_path, history):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert delta.ProfileHistory(spark, tmp_path / "new").profile("orders", "k") is None
+
+
+def test_a_history_has_moments_with_a_zone_whatever_the_session_calls_them(spark, history):
+    with conf(spark, "spark.sql.timestampType", "TIMESTAMP_NTZ"):
+        history.record("orders", profile(spark), run_id=1)
+    history.record("orders", profile(spark), run_id=2)
+    assert len(history.runs("orders", "k")) == 2

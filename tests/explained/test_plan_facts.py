@@ -113,6 +113,21 @@ def test_a_union_has_row_numbers_where_all_its_inputs_have(second, level):
         ),
         ("Project [k#1, x AS a, b AS c#2]\n+- Relation [k#1] parquet", "STABLE"),
         ("Project [sum(a AS b)#1]\n+- Relation [sum(a AS b)#1] parquet", "STABLE"),
+        (
+            "Project [CASE WHEN (k#1 = 1) THEN Rank #1, best ELSE Rank #2, other END AS g#20]\n"
+            "+- Relation [k#1] parquet",
+            "UNKNOWN",
+        ),
+        ("Project [if ((rand(5) < 0.5)) Rank #1, best else other AS g#20]\n+- Relation [k#1] parquet", "UNKNOWN"),
+        (
+            "Project [CASE WHEN (k#1 = 2) THEN SAME AS BEFORE ELSE cast(uuid(Some(5)) as string) END AS g#7]\n"
+            "+- Exchange hashpartitioning(k#1, 8)\n   +- Relation [k#1] parquet",
+            "UNKNOWN",
+        ),
+        (
+            "Filter ((k#1 = Error:\n            Connection refused) AND my_function(k#1))\n+- Relation [k#1] parquet",
+            "UNKNOWN",
+        ),
     ],
 )
 def test_what_nobody_knows_is_unknown(plan, level):

@@ -9,6 +9,27 @@ from skewkit.hints.text.tokens import NotCut, Token, Tokens, closing, deeper, is
 _SET_WORDS = ("union", "intersect", "except", "minus")
 _CLAUSES = ("from", "where", "group", "having", "qualify", "window", "order", "sort", "distribute", "cluster", "limit",
             "offset")  # fmt: skip
+_WITHIN = (
+    *(
+        "select",
+        "distinct",
+        "all",
+        "as",
+        "on",
+        "using",
+        "by",
+        "join",
+        "and",
+        "or",
+        "not",
+        "in",
+        "is",
+        "between",
+        "like",
+    ),
+    *("ilike", "rlike", "regexp", "escape", "case", "when", "then", "else", "div", "asc", "desc"),
+)
+"""Words within expressions and lists, behind which there is more."""
 _BY = ("group", "order", "sort", "distribute", "cluster")
 
 
@@ -98,9 +119,25 @@ def _begins(tokens: Tokens, at: int) -> bool:
         return is_word(tokens, at + 1, "by")
     if token.name == "window":
         return at + 2 < len(tokens) and tokens[at + 1].is_name and is_word(tokens, at + 2, "as")
-    if token.name in ("limit", "offset", "qualify"):
-        return not is_word(tokens, at - 1, "as") and at + 1 < len(tokens) and not is_word(tokens, at + 1, ",")
+    if token.name in ("limit", "offset", "qualify"):  # they may name a column, which has an operator beside it
+        return at + 1 < len(tokens) and _may_end(tokens[at - 1]) and _may_begin(tokens[at + 1])
     return True
+
+
+def _may_end(token: Token) -> bool:
+    """Return whether an expression may end with a token."""
+    return (
+        token.name in (")", "]", "?")
+        if token.kind == "sign"
+        else token.name not in (*_CLAUSES, *_WITHIN) or token.name in ("asc", "desc")
+    )
+
+
+def _may_begin(token: Token) -> bool:
+    """Return whether an expression may begin with a token."""
+    if token.kind == "sign":
+        return token.name in ("(", "-", "+", ":", "?", "~", "!", "$")
+    return token.name not in (*_CLAUSES, *_SET_WORDS, *_WITHIN) or token.name in ("not", "case", "all")
 
 
 @dataclass(frozen=True)

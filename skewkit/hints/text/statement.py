@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from skewkit.hints.text.query_block import common_tables
 from skewkit.hints.text.tokens import NotCut, Tokens, deeper, is_word, tokens_of
 
+_COMMANDS = ("insert", "merge", "update", "delete")
 _QUERIES = ("select", "with", "from", "values", "table", "(")
 
 
@@ -47,12 +48,23 @@ def read_statement(source: str) -> Statement:
                 source[: tokens[tables.body].start] + source[tokens[at].start :],
             )
     if first in _QUERIES:
+        _check_query(tokens)
         return Statement("", source)
     is_table = first in ("create", "replace") and any(is_word(tokens, at, "table") for at in range(1, 4))
     if first == "insert" or is_table:
         at = _query_at(tokens, 1, after_as=is_table)
         return Statement(source[: tokens[at].start], source[tokens[at].start :])
     raise NotCut(f"{first.upper()} is left to plain Spark")
+
+
+def _check_query(tokens: Tokens) -> None:
+    """Refuse what begins like a query and is a command, such as `FROM t INSERT INTO u SELECT ...`: it runs at once."""
+    depth = 0
+    for at, token in enumerate(tokens):
+        command = token.kind == "word" and token.name in _COMMANDS and not is_word(tokens, at - 1, ".")
+        if depth == 0 and command:
+            raise NotCut(f"{token.name.upper()} behind WITH or FROM is left to plain Spark")
+        depth += deeper(token)
 
 
 def _query_at(tokens: Tokens, at: int, *, after_as: bool = False) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from skewkit.spark.explained.plan_columns import calls_with
+from skewkit.spark.explained.plan_columns import calls_with, columns_made
 from skewkit.spark.explained.plan_tree import PlanNode
 
 _BUFFERS = {
@@ -28,6 +28,9 @@ def exact_sums(physical: PlanNode) -> frozenset[str]:
     >>> line = "HashAggregate(keys=[k#0], functions=[partial_sum({}), partial_sum(x#2)], output=[k#0, {}, sum#5])"
     >>> [exact_sums(read_tree(line.format(*each))) for each in (("v#1L", "sum#4L"), ("d#1", "sum#4, isEmpty#6"))]
     [frozenset({'v#1L'}), frozenset({'d#1'})]
+    >>> by_double = line.replace("keys=[k#0]", "keys=[normalizenanandzero(k#0) AS k#0]")
+    >>> exact_sums(read_tree(by_double.format("v#1L", "sum#4L")))
+    frozenset({'v#1L'})
     """
     found = set[str]()
     inexact = set[str]()
@@ -37,7 +40,8 @@ def exact_sums(physical: PlanNode) -> frozenset[str]:
         if not functions or "partial_" not in functions:
             continue
         keys = node.arguments.partition("keys=[")[2].partition("], functions=")[0]
-        buffers = _COLUMN.findall(output)[len(_COLUMN.findall(keys)) :]
+        made = columns_made(keys)  # of a float it is `normalizenanandzero(x#1) AS x#1`
+        buffers = _COLUMN.findall(output)[len(made) :] if made is not None else []
         for name, argument in calls_with("partial_", functions):
             if name in _SUMS and buffers and buffers[0][0].strip() == "sum":
                 decimal = len(buffers) > 1 and buffers[1][0].strip() == "isEmpty"

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 _ENDS = re.compile(r"#(\d+)L?$")
 _BARE = re.compile(r"(?!NOT |-|~)[^,()\[\]#]*#(\d+)L?")
 _WORDS = re.compile(r" (?:I?LIKE|THEN|ELSE|AND|OR) ")
+_BEGUN = re.compile(rf"^(?:CASE|if|NOT) |{_WORDS.pattern}")
 _IDS = re.compile(r"#(\d+)")
 _LAMBDA_IDS = re.compile(r"\blambda [^#,()]+#(\d+)")
 _CALLS = re.compile(r"([A-Za-z_][\w.$]*)\(")
@@ -59,9 +60,12 @@ def groups(text: str) -> list[str]:
 def columns_made(listed: str) -> list[Made] | None:
     """Return the columns of a list. None where one is no column, as of what a reader of texts gets wrong.
 
+    EXPLAIN writes texts without quotes. So one such as `Rank #1, best` may end an item, within a CASE or an `if`.
+
     >>> [(made.name, made.id, made.source) for made in columns_made("k#1, v#2L AS a b#3L, concat(x#4, y) AS c#5")]
     [('k', 1, 1), ('a b', 3, 2), ('c', 5, None)]
-    >>> columns_made("k#1, 7")
+    >>> columns_made("k#1, 7"), columns_made("CASE WHEN (rn#2 = 1) THEN Rank #1, best ELSE other END AS g#3")
+    (None, None)
     """
     found, parts = list[Made](), list[str]()
     for part in _parts(listed):
@@ -70,6 +74,8 @@ def columns_made(listed: str) -> list[Made] | None:
         if _ENDS.search(text):
             found.append(_made(text))
             parts = []
+            if found[-1].source == found[-1].id and (_BEGUN.search(text) or len(_IDS.findall(text)) > 1):
+                return None
     return None if any(part.strip() for part in parts) else found
 
 

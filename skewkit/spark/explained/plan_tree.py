@@ -114,7 +114,8 @@ def read_tree(text: str) -> PlanNode | None:
     for line in text.splitlines():
         found = _LINE.fullmatch(line)
         depth = len(found["indent"]) // 3 if found else 0
-        if found is None or (root is not None and depth == 0):
+        below = found is not None and found["indent"].endswith("- ")
+        if found is None or (root is not None and not below):
             if last is not None and line.strip():
                 last.text += "\n" + line
             continue

@@ -29,6 +29,7 @@ _CARRIED = re.compile(r"(?:max|min)\([^(),]*#(\d+)L?\)")
 _ABOVE_0 = re.compile(r"\([^()#]*#(\d+)L? > 0\)")
 _ALWAYS = re.compile(r"CASE WHEN \(SPARK_PARTITION_ID\(\) >= 0\) THEN true ELSE (?:(?! END).)* END", re.IGNORECASE)
 """A filter that keeps all rows (`kept_whole`)."""
+_GOES_ON = re.compile(r" (?:ELSE|else|THEN|WHEN|END)\b")
 _SHORT = 64
 """Longer texts without columns or calls count as computed, not as constant."""
 
@@ -155,7 +156,8 @@ class _Walk:
             if known is None:
                 return Output(made.name, ids, flow.unknown, "computed")
             return replace(known, name=made.name or known.name, ids=ids)
-        text = f"{made.text} AS {made.name}" if "#" in made.name else made.text  # cut in the middle of a text
+        in_a_text = "#" in made.name or _GOES_ON.search(made.name)  # the item was cut at an AS of a text in it
+        text = f"{made.text} AS {made.name}" if in_a_text else made.text
         verdict = stability_of(text, around, long=made.long).worse(beside)
         carried = _CARRIED.fullmatch(made.text)
         if carried is not None and int(carried[1]) in flow.by_id:  # as good as another name: it never fails

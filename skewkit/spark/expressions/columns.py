@@ -75,11 +75,17 @@ def read_literal(column: Column) -> tuple[Any] | None:
     try:
         if is_connect(column):
             expression = column._expr
-            return (expression._value,) if type(expression).__name__ == "LiteralExpression" else None
+            return _connect_value(expression) if type(expression).__name__ == "LiteralExpression" else None
         node = java_node(column)
         return (node.value(),) if java_kind(node) == "Literal" else None
     except Exception:
         return None
+
+
+def _connect_value(literal: Any) -> tuple[Any]:
+    """Return the value of a literal of Connect, which has dates and the like as numbers."""
+    type_, value = literal._dataType, literal._value
+    return (type_.fromInternal(value) if value is not None and type_.needConversion() else value,)
 
 
 def same_column(a: Column, b: Column) -> bool:

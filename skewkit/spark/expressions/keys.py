@@ -169,7 +169,7 @@ def find_keys(df: DataFrame, keys: Sequence[KeyLike], *, what: str = "key", lite
     names = tuple(schema.names)
     bare = _bare(columns, names)
     calls = (n for n, c in zip(names, columns, strict=True) if n not in bare and re.search(r"\(|::", str(c)))
-    return Keys(columns, names, tuple(types), native, _padded(schema), computed, bare=bare, computed_here=tuple(calls))
+    return Keys(columns, names, tuple(types), native, padded(schema), computed, bare=bare, computed_here=tuple(calls))
 
 
 def _bare(columns: Sequence[Column], names: Sequence[str]) -> tuple[str, ...]:
@@ -304,15 +304,15 @@ def _native_because(type_: DataType) -> str | None:
     return None
 
 
-def _padded(schema: StructType) -> tuple[str, ...]:
+def padded(schema: StructType) -> tuple[str, ...]:
     """Return the CHAR type of each field, '' of others, which Spark keeps in the metadata of string columns.
 
     Nothing where no field has one.
     """
     fields = [field for part in _parts(schema) if isinstance(part, StructType) for field in part.fields]
     types = [str((field.metadata or {}).get(_CHAR_TYPE, "")) for field in fields]
-    padded = tuple(type_ if re.search(r"(?<!var)char\(", type_) else "" for type_ in types)
-    return padded if any(padded) else ()
+    chars = tuple(type_ if re.search(r"(?<!var)char\(", type_) else "" for type_ in types)
+    return chars if any(chars) else ()
 
 
 def _parts(type_: DataType) -> Iterator[DataType]:

@@ -7,8 +7,8 @@ from itertools import groupby
 
 from skewkit.spark.expressions.sql_text import NotUnderstood, SqlToken, SqlTokens, closing, deeper, tokens_of
 
-_UNREADABLE = ("\\'", '\\"', "/*", "--")
-"""Where these stand, a text may end elsewhere than the tokens say."""
+_UNREADABLE = ("\\'", '\\"', "/*", "--", "${")
+"""Where these stand, a text may end elsewhere than the tokens say, or a session fills something in."""
 _QUERIES = ("select", "with", "from", "values", "table")
 """Words that a query in brackets begins with."""
 
