@@ -82,8 +82,7 @@ _HOLDING = (list, tuple, set, frozenset)
 def shown(value: object, most: int = 60) -> str:
     """Return a value as messages show it: its repr in one line, without the middle where it is long.
 
-    What may hold data of a frame, as a dict, a set, bytes, or a frame or array of another library, is shown by its type
-    alone.
+    A dict, a set, bytes, and frames and arrays of other libraries may hold data of a frame and are shown by type.
 
     >>> shown("a"), shown(list(range(1000)), most=20)
     ("'a'", '[0, 1, 2 ... 8, 999]')

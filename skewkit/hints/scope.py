@@ -54,10 +54,11 @@ class Scope:
             NotCut: an alias and a column have one name, and the text may mean either.
         """
         columns: dict[str, Column] = {}
+        schema = self.frame.schema
         times = Counter(self._folded(name) for name, _ in self.star)
         for alias, named in self.aliases.items():
             if named and (mentions.dotted(alias) or (star and any(times[self._folded(n)] > 1 for n, _ in named))):
-                if padded(StructType([self.frame.schema[ours] for _, ours in named])):
+                if padded(StructType([schema[ours] for _, ours in named])):
                     raise NotCut(f"{alias} has a CHAR column, which Spark pads where it is one by itself")
                 columns[self._folded(alias)] = F.struct(*(F.col(ours).alias(name) for name, ours in named)).alias(alias)
         structs = list(columns)

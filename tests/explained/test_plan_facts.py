@@ -159,3 +159,17 @@ def test_a_text_with_a_line_end_is_part_of_its_line():
 def test_a_verdict_is_no_truth():
     with pytest.raises(TypeError, match="repeatable"):
         bool(Verdict())
+
+
+def test_the_root_of_an_adaptive_plan_stands_by_itself_below_its_heading():
+    lines = ["InMemoryRelation [k#1], StorageLevel(memory)", "   +- AdaptiveSparkPlan isFinalPlan=true"]
+    lines += [
+        "      +- == Final Plan ==",
+        "         *(2) SortMergeJoin [k#1], [k#2], Inner",
+        "         :- Exchange single",
+    ]
+    tree = read_tree("\n".join(lines))
+    assert [node.operator for top in tree.inner or tree.children for node in top.walk()][:2] == [
+        "AdaptiveSparkPlan",
+        "SortMergeJoin",
+    ]

@@ -31,6 +31,8 @@ HINT = "/*+ SKEW('log', 'topic', ('a')) */"
         f"SELECT {HINT} topic, size(collect_set(v)) AS vs FROM log GROUP BY topic, offset ORDER BY topic",
         f"SELECT {HINT} topic, size(collect_set(v)) n FROM log GROUP BY topic ORDER BY topic DESC LIMIT 5 OFFSET 2",
         f"SELECT {HINT} log.topic, offset, w FROM log JOIN topics ON log.topic = topics.topic AND offset > w",
+        f"SELECT {HINT} topic, count(*) OVER (PARTITION BY topic) AS n FROM log WHERE name <> 'order' AND topic = 'a' "
+        "AND v >= 0 AND v <> offset LIMIT 5",
     ],
 )
 def test_columns_named_like_clauses(spark, log, text):

@@ -10,26 +10,12 @@ _SET_WORDS = ("union", "intersect", "except", "minus")
 _CLAUSES = ("from", "where", "group", "having", "qualify", "window", "order", "sort", "distribute", "cluster", "limit",
             "offset")  # fmt: skip
 _WITHIN = (
-    *(
-        "select",
-        "distinct",
-        "all",
-        "as",
-        "on",
-        "using",
-        "by",
-        "join",
-        "and",
-        "or",
-        "not",
-        "in",
-        "is",
-        "between",
-        "like",
-    ),
-    *("ilike", "rlike", "regexp", "escape", "case", "when", "then", "else", "div", "asc", "desc"),
-)
+    *("select", "distinct", "as", "on", "using", "by", "join", "and", "or", "not", "in", "is", "between", "like"),
+    *("ilike", "rlike", "regexp", "escape", "case", "when", "then", "else", "div"),
+)  # fmt: skip
 """Words within expressions and lists, behind which there is more."""
+_MAY_NAME = ("limit", "offset", "qualify")
+"""Words of clauses that may name columns."""
 _BY = ("group", "order", "sort", "distribute", "cluster")
 
 
@@ -87,8 +73,10 @@ def block_at(source: str, hint: int) -> QueryBlock:
         if depth == 0 and (step < 0 or _ends(tokens, at)):
             break
         depth += step
-        if depth == 0 and _begins(tokens, at):
+        if depth == 0 and _begins(tokens, at, behind_a_word=bool(starts) and starts[-1][1] == at - 1):
             starts.append((token.name, at))
+        elif depth == 0 and token.kind == "word" and token.name in _MAY_NAME and _counts(tokens, at + 1):
+            raise NotCut(f"{token.name} stands where it may be a column or a clause")
         at += 1
     if depth:
         raise NotCut("a bracket is not closed")
@@ -108,8 +96,11 @@ def _ends(tokens: Tokens, at: int) -> bool:
     return token.kind == "word" and token.name in _SET_WORDS and not star and not is_word(tokens, at - 1, ".")
 
 
-def _begins(tokens: Tokens, at: int) -> bool:
-    """Return whether a clause begins at a token. Its word may also name a column or stand inside an operator."""
+def _begins(tokens: Tokens, at: int, *, behind_a_word: bool) -> bool:
+    """Return whether a clause begins at a token. Its word may also name a column or stand inside an operator.
+
+    `behind_a_word` says that the token before is the word of a clause.
+    """
     token = tokens[at]
     if token.kind != "word" or token.name not in _CLAUSES or is_word(tokens, at - 1, "."):
         return False
@@ -119,25 +110,29 @@ def _begins(tokens: Tokens, at: int) -> bool:
         return is_word(tokens, at + 1, "by")
     if token.name == "window":
         return at + 2 < len(tokens) and tokens[at + 1].is_name and is_word(tokens, at + 2, "as")
-    if token.name in ("limit", "offset", "qualify"):  # they may name a column, which has an operator beside it
-        return at + 1 < len(tokens) and _may_end(tokens[at - 1]) and _may_begin(tokens[at + 1])
+    if token.name in _MAY_NAME:  # a column has an operator beside it
+        ends = not behind_a_word and _may_end(tokens[at - 1])
+        return ends and at + 1 < len(tokens) and _may_begin(tokens[at + 1])
     return True
 
 
+def _counts(tokens: Tokens, at: int) -> bool:
+    """Return whether a number or a parameter stands at a place."""
+    return at < len(tokens) and (tokens[at].kind == "number" or tokens[at].name in ("?", ":"))
+
+
 def _may_end(token: Token) -> bool:
-    """Return whether an expression may end with a token."""
-    return (
-        token.name in (")", "]", "?")
-        if token.kind == "sign"
-        else token.name not in (*_CLAUSES, *_WITHIN) or token.name in ("asc", "desc")
-    )
+    """Return whether an expression or a list may end with a token, which begins no clause."""
+    if token.kind == "sign":
+        return token.name in (")", "]", "?")
+    return token.kind != "word" or token.name in _MAY_NAME or token.name not in (*_CLAUSES, *_WITHIN)
 
 
 def _may_begin(token: Token) -> bool:
     """Return whether an expression may begin with a token."""
     if token.kind == "sign":
         return token.name in ("(", "-", "+", ":", "?", "~", "!", "$")
-    return token.name not in (*_CLAUSES, *_SET_WORDS, *_WITHIN) or token.name in ("not", "case", "all")
+    return token.kind != "word" or token.name in ("not", "case") or token.name not in (*_CLAUSES, *_SET_WORDS, *_WITHIN)
 
 
 @dataclass(frozen=True)

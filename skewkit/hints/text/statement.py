@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from skewkit.hints.text.query_block import common_tables
 from skewkit.hints.text.tokens import NotCut, Tokens, deeper, is_word, tokens_of
 
-_COMMANDS = ("insert", "merge", "update", "delete")
+_COMMANDS = ("merge", "update", "delete")
 _QUERIES = ("select", "with", "from", "values", "table", "(")
 
 
@@ -41,6 +41,8 @@ def read_statement(source: str) -> Statement:
     first = tokens[0].name if tokens else ""
     if first == "with":
         tables = next(iter(common_tables(tokens)), None)
+        if tables is not None and tables.start == 0 and any(is_word(tokens, tables.body, each) for each in _COMMANDS):
+            raise NotCut(f"{tokens[tables.body].name.upper()} is left to plain Spark")
         if tables is not None and tables.start == 0 and is_word(tokens, tables.body, "insert"):
             at = _query_at(tokens, tables.body + 1)
             return Statement(
@@ -58,12 +60,12 @@ def read_statement(source: str) -> Statement:
 
 
 def _check_query(tokens: Tokens) -> None:
-    """Refuse what begins like a query and is a command, such as `FROM t INSERT INTO u SELECT ...`: it runs at once."""
+    """Refuse `FROM t INSERT INTO u SELECT ...`, which begins like a query and runs at once."""
     depth = 0
     for at, token in enumerate(tokens):
-        command = token.kind == "word" and token.name in _COMMANDS and not is_word(tokens, at - 1, ".")
-        if depth == 0 and command:
-            raise NotCut(f"{token.name.upper()} behind WITH or FROM is left to plain Spark")
+        into = any(is_word(tokens, at + 1, word) for word in ("into", "overwrite", "with"))
+        if depth == 0 and into and is_word(tokens, at, "insert"):
+            raise NotCut("INSERT behind FROM is left to plain Spark")
         depth += deeper(token)
 
 

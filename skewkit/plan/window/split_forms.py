@@ -32,9 +32,12 @@ _NUMBERS = ("tinyint", "smallint", "int", "bigint", "float", "double")
 _DECIMAL = re.compile(r"decimal\((\d+),(-?\d+)\)")
 _SAME_IF_EQUAL = re.compile(
     r"tinyint|smallint|int|bigint|decimal\(.*\)|boolean|string|varchar\(\d+\)|char\(\d+\)|binary|date|timestamp"
-    r"|timestamp_ntz|interval .*"
+    r"|timestamp_ntz|interval .*|float|double"
 )
-"""Types of which equal values are the same. Those of floats, 0.0 and -0.0, and of collated strings need not be."""
+"""Types of which equal values are the same, as those of collated strings need not be.
+
+Of floats all are but 0.0 and -0.0. To tell them apart every row of a block would be sorted once more.
+"""
 _SMALL = f"{2.0**-600!r}D"
 """The square of any finite double times this is finite, and dividing by it twice is exact."""
 _WIDEST_DECIMAL = 27

@@ -10,6 +10,7 @@ from functools import cached_property
 _PHYSICAL = "== Physical Plan =="
 _LINE = re.compile(r"(?P<indent>(?:[ :]  )*(?:[+:]- )?)(?P<stage>\*\(\d+\) |\* )?(?P<text>[A-Z].*)")
 _OPERATOR = re.compile(r"(?:(?:Batch)?Scan )?(?:In-memory table|[A-Za-z]\w*)")
+_HEADING = re.compile(r"== \w+ Plan ==\s*$")
 _STATISTICS = re.compile(
     r",? Statistics\(sizeInBytes=(-?[\d.E+]+) (B|KiB|MiB|GiB|TiB|PiB|EiB)(?:, rowCount=([\d.E+]+))?[^()]*\)\s*$"
 )
@@ -111,10 +112,13 @@ def read_tree(text: str) -> PlanNode | None:
     path: list[_Draft] = []
     root: _Draft | None = None
     last: _Draft | None = None
+    headed = False
     for line in text.splitlines():
         found = _LINE.fullmatch(line)
         depth = len(found["indent"]) // 3 if found else 0
-        below = found is not None and found["indent"].endswith("- ")
+        # The root of a plan of adaptive execution stands by itself below its heading.
+        below = found is not None and (found["indent"].endswith("- ") or headed)
+        headed = _HEADING.search(line) is not None
         if found is None or (root is not None and not below):
             if last is not None and line.strip():
                 last.text += "\n" + line
