@@ -3,6 +3,9 @@
 import pytest
 
 import skewkit
+from skewkit.hints.text.query_block import block_at
+from skewkit.hints.text.statement import read_statement
+from skewkit.hints.text.tokens import NotCut, written
 from skewkit.testing import assert_same_rows
 from tests.helpers import VERSION, conf
 
@@ -98,3 +101,48 @@ def test_char_columns_are_padded_as_in_plain_spark(spark, log, tmp_path):
         assert assert_same_rows(skewkit.sql(spark, text), spark.sql(text)) > 0
     finally:
         spark.sql(f"DROP TABLE {table}")
+
+
+@pytest.mark.parametrize(
+    ("text", "clauses"),
+    [
+        ("a FROM t WHERE offset > 1 AND v > 0 LIMIT 5", {"where": "WHERE offset > 1 AND v > 0", "limit": "LIMIT 5"}),
+        ("a FROM t WHERE x = 'order' LIMIT 5", {"where": "WHERE x = 'order'", "limit": "LIMIT 5"}),
+        ("a FROM `order` LIMIT 5 OFFSET ?", {"limit": "LIMIT 5", "offset": "OFFSET ?"}),
+        ("a FROM t WHERE v > offset LIMIT (1)", {"where": "WHERE v > offset", "limit": "LIMIT (1)"}),
+        ("a FROM t GROUP BY a, offset ORDER BY offset LIMIT 5", {"group": "GROUP BY a, offset", "limit": "LIMIT 5"}),
+        ("a FROM t GROUP BY ALL LIMIT ALL", {"group": "GROUP BY ALL", "limit": "LIMIT ALL"}),
+        ("a limit FROM t ORDER BY a DESC LIMIT 5", {"select": "a limit", "limit": "LIMIT 5"}),
+        ("offset - 1 AS lag FROM t", {"select": "offset - 1 AS lag"}),
+        ("1 LIMIT 5", {"select": "1", "limit": "LIMIT 5"}),
+        ("a FROM t QUALIFY rn = 1", {"qualify": "QUALIFY rn = 1"}),
+        ("a FROM t WHERE v > 0 QUALIFY offset = max(offset) OVER (PARTITION BY k)", None),
+        ("a FROM t WHERE v <> order LIMIT (5)", None),
+        ("a FROM t offset LEFT JOIN u ON 1 = 1", None),
+        ("a FROM t LIMIT 5 OFFSET offset", None),
+    ],
+)
+def test_words_that_are_columns_or_clauses(text, clauses):
+    source = f"SELECT /*+ SKEW('t') */ {text}"
+    if clauses is None:
+        with pytest.raises(NotCut, match="a column or a clause"):
+            block_at(source, 1)
+        return
+    block = block_at(source, 1)
+    found = {name: written(source, block.clause(name)) for name in block.clauses}
+    assert {name: found.get(name) for name in clauses} == clauses
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "FROM x INSERT INTO a SELECT k",
+        "WITH y AS (SELECT 1), x (SELECT 1) UPDATE t SET n = n + 1",
+        "WITH x (SELECT 1) DELETE FROM t",
+        "WITH x AS (SELECT 1) MERGE INTO t USING x ON 1 = 1 WHEN MATCHED THEN DELETE",
+    ],
+)
+def test_commands_that_begin_like_queries_are_left_to_spark(text):
+    with pytest.raises(NotCut, match="left to plain Spark"):
+        read_statement(text)
+    assert read_statement("SELECT k, v AS update, delete FROM t WHERE update > 1").command == ""

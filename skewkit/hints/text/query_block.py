@@ -14,6 +14,9 @@ _WITHIN = (
     *("ilike", "rlike", "regexp", "escape", "case", "when", "then", "else", "div"),
 )  # fmt: skip
 """Words within expressions and lists, behind which there is more."""
+_JOINS = ("left", "right", "full", "inner", "cross", "natural", "semi", "anti", "lateral", "pivot", "unpivot",
+          "tablesample")  # fmt: skip
+"""Words behind a relation."""
 _MAY_NAME = ("limit", "offset", "qualify")
 """Words of clauses that may name columns."""
 _BY = ("group", "order", "sort", "distribute", "cluster")
@@ -73,9 +76,10 @@ def block_at(source: str, hint: int) -> QueryBlock:
         if depth == 0 and (step < 0 or _ends(tokens, at)):
             break
         depth += step
-        if depth == 0 and _begins(tokens, at, behind_a_word=bool(starts) and starts[-1][1] == at - 1):
+        behind_a_word = at == starts[-1][1] + (len(starts) > 1)  # a list begins behind its hint
+        if depth == 0 and _begins(tokens, at, behind_a_word=behind_a_word):
             starts.append((token.name, at))
-        elif depth == 0 and token.kind == "word" and token.name in _MAY_NAME and _counts(tokens, at + 1):
+        elif depth == 0 and not (behind_a_word or token.name not in _MAY_NAME or _is_a_name(tokens, at)):
             raise NotCut(f"{token.name} stands where it may be a column or a clause")
         at += 1
     if depth:
@@ -116,9 +120,15 @@ def _begins(tokens: Tokens, at: int, *, behind_a_word: bool) -> bool:
     return True
 
 
-def _counts(tokens: Tokens, at: int) -> bool:
-    """Return whether a number or a parameter stands at a place."""
-    return at < len(tokens) and (tokens[at].kind == "number" or tokens[at].name in ("?", ":"))
+def _is_a_name(tokens: Tokens, at: int) -> bool:
+    """Return whether a word is surely a column, behind what needs an operand, or an alias in a list."""
+    before = tokens[at - 1]
+    if tokens[at].kind != "word" or (before.kind == "sign" and before.name not in (")", "]", "?")):
+        return True
+    if before.kind == "word" and before.name in _WITHIN:
+        return True
+    named = before.kind != "word" or before.name not in _CLAUSES
+    return named and (at + 1 == len(tokens) or tokens[at + 1].name in (",", ".", "from", ")"))
 
 
 def _may_end(token: Token) -> bool:
@@ -132,7 +142,8 @@ def _may_begin(token: Token) -> bool:
     """Return whether an expression may begin with a token."""
     if token.kind == "sign":
         return token.name in ("(", "-", "+", ":", "?", "~", "!", "$")
-    return token.kind != "word" or token.name in ("not", "case") or token.name not in (*_CLAUSES, *_SET_WORDS, *_WITHIN)
+    words = (*_CLAUSES, *_SET_WORDS, *_WITHIN, *_JOINS)
+    return token.kind != "word" or token.name in ("not", "case") or token.name not in words
 
 
 @dataclass(frozen=True)

@@ -60,12 +60,14 @@ def read_statement(source: str) -> Statement:
 
 
 def _check_query(tokens: Tokens) -> None:
-    """Refuse `FROM t INSERT INTO u SELECT ...`, which begins like a query and runs at once."""
+    """Refuse what begins like a query and runs at once, as `FROM t INSERT INTO u SELECT ...`, or UPDATE behind WITH."""
     depth = 0
     for at, token in enumerate(tokens):
         into = any(is_word(tokens, at + 1, word) for word in ("into", "overwrite", "with"))
-        if depth == 0 and into and is_word(tokens, at, "insert"):
-            raise NotCut("INSERT behind FROM is left to plain Spark")
+        behind = is_word(tokens, 0, "with") and is_word(tokens, at - 1, ")")
+        changes = behind and any(is_word(tokens, at, word) for word in _COMMANDS)
+        if depth == 0 and (changes or (into and is_word(tokens, at, "insert"))):
+            raise NotCut(f"{token.name.upper()} behind FROM or WITH is left to plain Spark")
         depth += deeper(token)
 
 
